@@ -35,6 +35,14 @@ def test_mpi4py_trains_on_two_nodes(same_as_alone: Same, mpi: str) -> None:
     same_as_alone("mpi_numpy.py", ["numpy", "mpi4py", mpi], MpiConfiguration(2, 2), ranks=4)
 
 
+def test_mpi_runs_in_an_environment_without_mpi(start: Callable[..., Run]) -> None:
+    """Azure's images contain Open MPI, and mpi4py is compiled there."""
+    run = start("mpi_numpy.py", ["numpy", "mpi4py==3.0.3"], MpiConfiguration(1, 2))
+    assert run.get_status() == "Completed", run.get_details()
+    (warning,) = run.get_details()["warnings"]
+    assert warning["message"].startswith("mpi4py==3.0.3: this version would have to be compiled; mpi4py>=4.1.0 is")
+
+
 def test_tensorflow_mirrored_trains_on_two_workers(same_as_alone: Same) -> None:
     same_as_alone("tf_mirrored.py", TENSORFLOW, TensorflowConfiguration(2, 0), ranks=2)
 

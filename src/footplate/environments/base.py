@@ -25,7 +25,8 @@ class ResolverSettings:
     `exact` refuses instead. `conda`: `solve` takes the packages of a conda file from its channels, `map` takes them
     from PyPI, `auto` solves where that is possible. `containers`: `use` them where an engine works, and warn where
     none does; `require` one; `ignore` them. `image` serves runs that want a container and name no image; `{python}` in
-    it becomes the requested version. `logins` open the channels and indexes that specs name by their bare addresses.
+    it becomes the requested version. `cpu_builds` replaces packages for GPUs by those for CPUs. `logins` open the
+    channels and indexes that specs name by their bare addresses.
     """
 
     root: Path
@@ -34,6 +35,7 @@ class ResolverSettings:
     containers: str = "use"
     image: str = "docker.io/library/python:{python}-slim"
     logins: Logins = NO_LOGINS
+    cpu_builds: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,12 @@ from footplate.disk import atomic_write
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, conda, curated, recipes
+from footplate.environments import adaptations, built_environments, conda, curated, recipes
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
 
-_FORMAT = 2
+_FORMAT = 3
 _FIND_LINKS = re.compile(r"(?:-f|--find-links)[\s=]+(\S+)")
 _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_CONCURRENT_DOWNLOADS", "UV_LINK_MODE")
 
@@ -67,6 +67,7 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
         "python": spec.python or f"{sys.version_info.major}.{sys.version_info.minor}",
         "interpreter": spec.interpreter,
         "interpreters": settings.interpreters,
+        "cpu builds": settings.cpu_builds,
         "requirements": clean(spec.requirements),
         "conda": spec.options.get("conda"),
         "platform": sysconfig.get_platform(),
@@ -81,9 +82,10 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
     if "curated" in spec.options:
         entries = curated.with_nearest(str(spec.options["curated"]))
         content["curated"] = [asdict(entry) for entry in entries]
-        if spec.options.get("mpi"):
-            content["mpi"] = True
+        if spec.options.get(adaptations.MPI):
             lines += [line for entry in entries for line in entry.with_mpi]
+    if spec.options.get(adaptations.MPI):
+        content["mpi"] = "of the machine" if adaptations.machine_has_mpi() else "from the index"
     made = recipes.fingerprints(lines)
     if made:
         content["recipes"] = made

@@ -42,13 +42,18 @@ class Pins:
     warnings: tuple[str, ...] = ()
 
 
-def pin(wanted: Sequence[str], soft: Sequence[str], target: Target, day: str | None = None) -> Pins:
-    """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs."""
+def pin(
+    wanted: Sequence[str], soft: Sequence[str], target: Target, day: str | None = None, undated: Sequence[str] = ()
+) -> Pins:
+    """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs and
+    the `undated` ones."""
     parts = recipes.plan(wanted)
     limits = list[str]()
     if day is not None:
         limits = ["--exclude-newer", day]
-        limits += [word for name in parts.added for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")]
+        limits += [
+            word for name in (*parts.added, *undated) for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")
+        ]
     dated = replace(target, arguments=(*target.arguments, *limits))
     text, warnings = pin_softly(parts.lines, [*_installers(parts.lines), *soft], dated)
     return _with_recipes(parts, Pins(text, warnings=warnings), target)

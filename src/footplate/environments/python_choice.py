@@ -11,7 +11,8 @@ from typing import Any
 from footplate.domain.locks import AZUREML
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import azureml_dependencies, pythons, uv_errors
+from footplate.environments import adaptations, azureml_dependencies, pythons, uv_errors
+from footplate.environments.adaptations import Adapted
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Pins, Target, pin
@@ -28,10 +29,12 @@ def lock_requirements(
 ) -> Lock:
     """Lock requirements for the Python of `spec`. A conda file that is mapped to PyPI ends up here, too."""
     lines = clean(requirements)
-    job = _Locking(
-        builder, without_azureml(lines, say), azureml_dependencies.brought(lines),
-        azureml_dependencies.versions(lines), settings, say,
+    adapted = adaptations.adapt(
+        without_azureml(lines, say), azureml_dependencies.brought(lines),
+        mpi=bool(spec.options.get(adaptations.MPI)) and not adaptations.machine_has_mpi(),
+        cpu_builds=settings.cpu_builds,
     )  # fmt: skip
+    job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say)
     if spec.interpreter is not None:
         return job.content(spec.interpreter, job.pin(spec.interpreter))
     asked = pythons.choose(spec.python, settings.root)
@@ -47,18 +50,21 @@ def lock_requirements(
 
 @dataclass(frozen=True)
 class _Locking:
-    """One request: lines to install, soft lines that yield to them, and versions of the azureml packages."""
+    """One request: requirements, and versions of the azureml packages."""
 
     builder: str
-    wanted: Sequence[str]
-    soft: Sequence[str]
+    adapted: Adapted
     azureml: Mapping[str, str]
     settings: ResolverSettings
     say: Say
 
+    @property
+    def wanted(self) -> Sequence[str]:
+        return self.adapted.lines
+
     def pin(self, python: str, day: str | None = None, options: Sequence[str] = ()) -> Pins:
         target = Target(("--python", python), _label(python), self.settings, self.say)
-        return pin([*options, *self.wanted], self.soft, target, day)
+        return pin([*options, *self.wanted], self.adapted.soft, target, day, self.adapted.undated)
 
     def content(self, python: str, pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
         options = [line for line in self.wanted if is_option(line)]
@@ -72,7 +78,7 @@ class _Locking:
             content["recipes"] = list(pins.recipes)
         if self.azureml:
             content[AZUREML] = dict(self.azureml)
-        return make_lock(self.builder, content, (*warnings, *pins.warnings))
+        return make_lock(self.builder, content, (*warnings, *self.adapted.warnings, *pins.warnings))
 
     # ── A Python that we choose ──
 

@@ -5,6 +5,7 @@ interpreters = nearest      or exact: a Python that is not available is an error
 conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
 containers = use            or require: a run that requests one fails without an engine; or ignore: no run gets one
 image = docker.io/library/python:{python}-slim      for runs that request a container and name no image
+builds = auto               or gpu: packages for GPUs also on a machine without one; or cpu: never
 
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
@@ -31,6 +32,7 @@ from pathlib import Path
 
 from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
+from footplate.environments.adaptations import machine_has_gpu
 from footplate.environments.base import ResolverSettings
 from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput, NotAllowed
@@ -46,6 +48,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "conda": ("auto", "solve", "map"),
         "containers": ("use", "require", "ignore"),
         "image": (),
+        "builds": ("auto", "gpu", "cpu"),
     },
     "computes": {"shapes": ("nearest", "exact")},
 }
@@ -58,6 +61,7 @@ class Settings:
     conda: str = "auto"
     containers: str = "use"
     image: str = ResolverSettings.image
+    builds: str = "auto"
     shapes: str = "nearest"
 
 
@@ -122,7 +126,10 @@ def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
     """Return where and by which rules environments of this home are built."""
     known = read_settings(home)
     rules = (known.interpreters, known.conda, known.containers, known.image)
-    return ResolverSettings(home / "environments", *rules, logins=Logins(logins))
+    # Other engines start runs on other machines, whose GPUs are not known here.
+    no_gpu = not machine_has_gpu() and not read_engines(home)
+    cpu_builds = no_gpu if known.builds == "auto" else known.builds == "cpu"
+    return ResolverSettings(home / "environments", *rules, logins=Logins(logins), cpu_builds=cpu_builds)
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

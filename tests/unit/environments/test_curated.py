@@ -13,6 +13,7 @@ from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
+from footplate.environments.adaptations import MPI
 from footplate.environments.base import ResolverSettings
 from footplate.environments.curated import Curated, substitutes
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
@@ -96,7 +97,7 @@ def spec_of(entry: Curated, *more: str, python: str | None = None) -> Environmen
 
 
 def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
-    return replace(spec, options={**spec.options, substitutes.MPI: True})
+    return replace(spec, options={**spec.options, MPI: True})
 
 
 def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:

@@ -9,6 +9,7 @@ from typing import Any
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
+from footplate.environments.adaptations import MPI
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.curated.base import Curated
 from footplate.environments.requirements import clean, name_of
@@ -16,9 +17,6 @@ from footplate.errors import InvalidInput
 
 OPTION = "curated"
 """Key of a spec's options: the name of the curated environment that the spec was made from."""
-
-MPI = "mpi"
-"""Key of a spec's options: whether the run starts over MPI."""
 
 
 def lock(

