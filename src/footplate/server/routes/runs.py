@@ -208,6 +208,7 @@ def list_trials(run: str, services: ServicesOf) -> Response:
 
 
 @router.get("/runs/{run}/sweep-analysis", response_model=SweepAnalysis)
+@requires(Right.READ_RUNS)
 def analyze_sweep(run: str, services: ServicesOf) -> Response:
     """Return the best trials of a sweep, the importance of its parameters, and all values side by side."""
     return answer(services.sweeps.analysis(run))
