@@ -19,6 +19,7 @@ from ipaddress import IPv4Address
 from typing import Any, cast
 
 from footplate import environ
+from footplate.domain.inherited_variables import agent_variables
 from footplate.domain.shapes import Shape
 from footplate.domain.targets import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
@@ -121,7 +122,7 @@ class LocalEngine:
         message = {
             "program": request.body["program"],
             "arguments": agent["arguments"],
-            "variables": {**_inherited(), **agent["variables"]},
+            "variables": {**agent_variables(os.environ), **agent["variables"]},
             "log": folder.agent_log,
         }
         for _ in range(2):
@@ -152,11 +153,6 @@ def machine_shape() -> Shape:
 def _address(node: int, count: int) -> str:
     """Return the loopback address of a virtual node: 127.0.0.2, 127.0.0.3, … if there are several nodes."""
     return "127.0.0.1" if count == 1 else str(_FIRST_ADDRESS + node)
-
-
-def _inherited() -> dict[str, str]:
-    """Return our environment without variables of a job that may have started the server."""
-    return {n: v for n, v in os.environ.items() if not environ.belongs_to_job(n)}
 
 
 def _holder(folder: NodeFolder) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from footplate.domain.inherited_variables import agent_variables
 from footplate.engines import open_files
 from footplate.node.process_tree import MACHINERY
 
@@ -62,7 +63,7 @@ class Nursery:
             process = subprocess.Popen(
                 [*self._argv, "--nursery", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, MACHINERY: "nursery"},
+                env={**agent_variables(os.environ), MACHINERY: "nursery"},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.environments.base import Say
 from footplate.environments.disk_usage import remove_unlinked
 
@@ -46,7 +47,13 @@ class Wheel:
 
 def share(python: str, site: Path, root: Path, say: Say) -> None:
     """Give every distribution in `site` its bytecode."""
-    done = subprocess.run([python, "-I", "-S", _COMPILER, "--tag"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-I", "-S", _COMPILER, "--tag"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=build_variables(os.environ),
+    )
     tag, magic = done.stdout.split()
     store = root / STORE / f"{tag}-{magic}"
     wheels = list(_wheels(site))
@@ -111,7 +118,9 @@ def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel], say:
 def _run_compiler(python: str, pairs: Sequence[tuple[str, str]]) -> None:
     text = "".join(f"{source}\t{target}\n" for source, target in pairs)
     argv = [python, "-I", "-S", "-W", "ignore", _COMPILER]
-    subprocess.run(argv, input=text, encoding="utf-8", errors="surrogateescape", check=True)
+    subprocess.run(
+        argv, input=text, encoding="utf-8", errors="surrogateescape", check=True, env=build_variables(os.environ)
+    )
 
 
 def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:

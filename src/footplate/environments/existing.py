@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
@@ -82,8 +83,9 @@ def _ask_version(path: str) -> tuple[int, int]:
 
     try:
         done = subprocess.run(
-            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace"
-        )
+            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace",
+            env=build_variables(os.environ),
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InvalidInput(f"{path} does not run: {error}", _HINT) from None
     if done.returncode != 0:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.environments.base import Say
 from footplate.environments.disk_usage import own_size
 from footplate.environments.existing import OLDEST
@@ -197,8 +198,9 @@ def version_of(path: str) -> Version | None:
 def _start(path: str) -> Version | None:
     try:
         done = subprocess.run(
-            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace"
-        )
+            [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace",
+            env=build_variables(os.environ),
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) cpython", done.stdout.strip())

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.environments.subprocesses import stream
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
@@ -164,8 +165,9 @@ def run_uv(
     uv runs in the root directory, so it ignores the project in whose directory the server happens to have been started;
     the uv configuration of the user and of the machine applies.
     """
-    settings = pip_settings(os.environ)
-    environ = uv_variables({**(variables or {}), **os.environ}, settings, root / STORE if root else None)
+    inherited = build_variables(os.environ)
+    settings = pip_settings(inherited)
+    environ = uv_variables({**(variables or {}), **inherited}, settings, root / STORE if root else None)
     for name in without:
         environ.pop(name, None)
     argv = [find_uv(), *arguments, *(pip_flags(settings) if arguments[0] == "pip" else ())]

@@ -22,36 +22,34 @@ from footplate.node.node_directory import NodeFolder
 LABEL = "footplate.node"
 _GPU = "dev/nvidiactl"
 _CDI = ("etc/cdi/*nvidia*", "var/run/cdi/*nvidia*")
-_HANDED_ON = ("CUDA_", "NVIDIA_", "NCCL_", "OMP_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-_LASTING = ("NO_PROXY", "TZ", "LANG")
 
 
 def enclose(
     container: Container,
     argv: Sequence[str],
     variables: Mapping[str, str],
-    machine: Mapping[str, str],
+    engine: Mapping[str, str],
     alone: bool,
     runtime: str,
     folder: NodeFolder,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the command that runs `argv` with `variables` in a container, and the command's own environment.
 
+    `engine` are the variables of the container engine itself.
+
     Values reach the container engine through that environment and not through its arguments, which every user of the
     machine can read. Only values that would mean something to the engine itself become arguments.
     """
-    brought = {name: value for name, value in machine.items() if name.startswith(_HANDED_ON) or name in _LASTING}
-    inside = {**brought, **variables}
     options = ["--rm", "--name", f"footplate-{os.urandom(6).hex()}", "--label", f"{LABEL}={folder.path}"]
     options += ["--network", "host", "--pid", "host", "--entrypoint", "", "--workdir", folder.wd]
     options += ["--shm-size", container.shm_size] if alone else ["--ipc", "host"]
     options += _user(container)
-    for mount in (*_mounts(inside, runtime, folder), *(f"{path}:{path}:ro" for path in container.mounts)):
+    for mount in (*_mounts(variables, runtime, folder), *(f"{path}:{path}:ro" for path in container.mounts)):
         options += ["--volume", mount]
     options += gpu_options(container.engine)
-    for name, value in sorted(inside.items()):
-        options += ["--env", name if machine.get(name, value) == value else f"{name}={value}"]
-    return [container.program, "run", *options, *container.options, container.image, *argv], {**inside, **machine}
+    for name, value in sorted(variables.items()):
+        options += ["--env", name if engine.get(name, value) == value else f"{name}={value}"]
+    return [container.program, "run", *options, *container.options, container.image, *argv], {**variables, **engine}
 
 
 def _mounts(variables: Mapping[str, str], runtime: str, folder: NodeFolder) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from footplate import __version__, environ
+from footplate.domain import inherited_variables
 from footplate.domain.launch import NodeOrders, RankPlan
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
@@ -15,7 +16,6 @@ from footplate.node import distributions, host_info, rendezvous
 from footplate.node.node_directory import NodeFolder, runtime_folder
 from footplate.node.options import AgentOptions
 
-_PRIVATE = (environ.PREFIX, *environ.AZURE_PREFIXES)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy")
 # The bootstrap does this for scripts: an agent that is not the shell's parent reads there how the command ended.
 _NOTE_AT_EXIT = r"""trap 'set -- $? "$FOOTPLATE_EXITS/rank_$FOOTPLATE_RANK"
@@ -37,9 +37,17 @@ class RankEnvironment:
     metadata: str = ""  # a directory with the metadata of the azureml packages
 
     @property
-    def machine(self) -> dict[str, str]:
-        """The variables of the machine, without Footplate's and Azure's."""
-        return {name: value for name, value in self.inherited.items() if not name.startswith(_PRIVATE)}
+    def base(self) -> dict[str, str]:
+        """The variables of the machine that every job gets."""
+        choose = inherited_variables.job_variables
+        if self.interpreter.container is not None:
+            choose = inherited_variables.container_variables
+        return choose(self.inherited)
+
+    @property
+    def engine(self) -> dict[str, str]:
+        """The variables of the container engine itself."""
+        return inherited_variables.engine_variables(self.inherited)
 
 
 def for_ranks(
@@ -83,11 +91,17 @@ def rank_argv(program: Program, setting: RankEnvironment) -> list[str]:
 
 def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment) -> dict[str, str]:
     """Compose the environment of one rank; later parts win: machine, Footplate, user, environment, rank."""
-    outside = setting.machine if setting.interpreter.container is None else {}
     brought = setting.interpreter.variables
-    variables = {**plan.defaults, **outside, "PYTHONUNBUFFERED": "1", **setting.ours, **orders.variables, **brought}
+    variables = {
+        **plan.defaults,
+        **setting.base,
+        "PYTHONUNBUFFERED": "1",
+        **setting.ours,
+        **orders.variables,
+        **brought,
+    }
     variables.update({**plan.variables, **setting.shared})
-    variables.update(_straight_to(orders.peers, {**setting.machine, **variables}))
+    variables.update(_straight_to(orders.peers, variables))
     variables.update(setting.marker)
     variables[environ.RANK] = str(plan.rank)
     variables["PYTHONPATH"] = os.pathsep.join(

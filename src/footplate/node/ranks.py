@@ -62,9 +62,7 @@ def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: 
     container = setting.interpreter.container
     if container is not None:
         alone = len(orders.ranks) == 1
-        argv, variables = containers.enclose(
-            container, argv, variables, setting.machine, alone, setting.runtime, folder
-        )
+        argv, variables = containers.enclose(container, argv, variables, setting.engine, alone, setting.runtime, folder)
     log = os.path.join(folder.logs, plan.log)
     if orders.attempt > 1:
         mark_attempt(log, orders.attempt)

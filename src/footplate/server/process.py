@@ -41,6 +41,7 @@ from footplate.server.logfile import configure_log
 from footplate.server.tokens import server_token
 from footplate.services import Services
 from footplate.services.orchestration.agent_jobs import Listeners
+from footplate.services.settings import read_passed_variables
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ Build = Callable[[ServerOptions, Hub, Listeners], AbstractContextManager[Backend
 @contextmanager
 def build_services(options: ServerOptions, hub: Hub, listeners: Listeners) -> Generator[Backend]:
     home = Path(options.home)
+    os.environ[environ.PASS_ENVIRONMENT] = read_passed_variables(home)  # agents and builds find it there
     store = Storage.open(home, options.database)
     try:
         services = Services(store, hub, listeners, home)

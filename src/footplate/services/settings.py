@@ -10,6 +10,9 @@ builds = auto               or gpu: packages for GPUs also on a machine without 
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
 
+[jobs]
+pass_environment =          names or patterns of further variables of the server that jobs and builds get
+
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
 
@@ -26,10 +29,12 @@ bucket = team-data
 from __future__ import annotations
 
 import configparser
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from footplate import environ
 from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
 from footplate.environments.adaptations import machine_has_gpu
@@ -41,6 +46,7 @@ NAME = "settings.ini"
 STORE = "store"
 ENGINES = "engines"
 NOTIFICATIONS = "notifications"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
 KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "environments": {
@@ -51,6 +57,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "builds": ("auto", "gpu", "cpu"),
     },
     "computes": {"shapes": ("nearest", "exact")},
+    "jobs": {"pass_environment": ()},
 }
 """The values of each setting; none if every value is allowed."""
 
@@ -63,6 +70,7 @@ class Settings:
     image: str = ResolverSettings.image
     builds: str = "auto"
     shapes: str = "nearest"
+    pass_environment: str = ""
 
 
 def read_settings(home: Path) -> Settings:
@@ -87,6 +95,18 @@ def read_section(home: Path, section: str) -> dict[str, str]:
     """Return the lines of one section; none if it is missing."""
     parser = _parse(home / NAME)
     return {name: value.strip() for name, value in parser.items(section)} if parser.has_section(section) else {}
+
+
+def read_passed_variables(home: Path) -> str:
+    """Return the patterns of variables that jobs and builds get, separated by spaces."""
+    patterns = read_section(home, "jobs").get("pass_environment", "").replace(",", " ").split()
+    for pattern in patterns:
+        if not _VARIABLE.fullmatch(pattern) or pattern.startswith(environ.PREFIX):
+            raise InvalidInput(
+                f"{home / NAME} says pass_environment = {pattern}",
+                "name variables such as HF_HOME, or patterns such as AWS_*, separated by spaces",
+            )
+    return " ".join(patterns)
 
 
 def read_store(home: Path) -> StoreSpec | None:

@@ -87,10 +87,10 @@ def test_a_rank_finds_its_variables(node: Any) -> None:
         "import json, os; print(json.dumps(dict(os.environ)))",
         variables={"MINE": "1", "PYTHONPATH": "/users/own", "AZUREML_RUN_ID": RUN},
     )
-    assert node.run(AZUREML_STALE="x", FOOTPLATE_SECRET="x", OF_THE_MACHINE="y") is None
+    assert node.run(AZUREML_STALE="x", FOOTPLATE_SECRET="x", TZ="y", OF_THE_STARTER="z") is None
     seen = json.loads(node.server.logs[STD])
     runtime = node.home / "runtime"
-    assert seen["MINE"] == "1" and seen["OF_THE_MACHINE"] == "y" and seen["AZUREML_RUN_ID"] == RUN
+    assert seen["MINE"] == "1" and seen["TZ"] == "y" and "OF_THE_STARTER" not in seen and seen["AZUREML_RUN_ID"] == RUN
     assert "AZUREML_STALE" not in seen and "FOOTPLATE_SECRET" not in seen and process_tree.MACHINERY not in seen
     assert (seen["FOOTPLATE_RUN_ID"], seen["FOOTPLATE_NODE"], seen["FOOTPLATE_RANK"]) == (RUN, "0", "0")
     assert seen["FOOTPLATE_ENDPOINT"] == node.server.endpoint

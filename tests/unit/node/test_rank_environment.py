@@ -49,12 +49,19 @@ def test_a_command_records_its_end_and_keeps_its_exit_code(tmp_path: Path, comma
 
 
 def test_later_parts_of_the_environment_win() -> None:
-    inherited = {"PATH": "/bin", "PYTHONPATH": "/machine", "FOOTPLATE_AGENT": "x", "AZUREML_OLD": "x", "KEPT": "1"}
+    inherited = {
+        "PATH": "/bin",
+        "PYTHONPATH": "/machine",
+        "FOOTPLATE_AGENT": "x",
+        "AZUREML_OLD": "x",
+        "TZ": "UTC",
+        "MPLBACKEND": "agg",
+    }
     seen = rank_variables(orders(Program("t.py"), USER="me", CLASH="user"), PLAN, setting(**inherited))
     assert seen == {
         "PATH": "/env/bin:/bin",
-        "PYTHONPATH": "/runtime:/machine",
-        "KEPT": "1",
+        "PYTHONPATH": "/runtime",
+        "TZ": "UTC",
         "USER": "me",
         "CLASH": "rank",
         "RANK": "3",
@@ -67,8 +74,10 @@ def test_later_parts_of_the_environment_win() -> None:
 
 
 def test_other_nodes_bypass_the_proxy() -> None:
-    together = replace(orders(Program("t.py")), peers=("127.0.0.2", "127.0.0.3", "127.0.0.2"))
-    seen = rank_variables(together, PLAN, setting(HTTPS_PROXY="http://proxy:3128", NO_PROXY="localhost, 127.0.0.3"))
+    declared = orders(Program("t.py"), HTTPS_PROXY="http://proxy:3128", NO_PROXY="localhost, 127.0.0.3")
+    together = replace(declared, peers=("127.0.0.2", "127.0.0.3", "127.0.0.2"))
+    seen = rank_variables(together, PLAN, setting(HTTP_PROXY="http://of-the-starter"))
+    assert "HTTP_PROXY" not in seen
     assert seen["no_proxy"] == seen["NO_PROXY"] == "localhost,127.0.0.3,127.0.0.2"
     own = replace(together, variables={"http_proxy": "http://mine", "no_proxy": ""})
     assert rank_variables(own, PLAN, setting())["no_proxy"] == "127.0.0.2,127.0.0.3"

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, cast
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.environments.base import Say
 from footplate.environments.subprocesses import stream
 from footplate.environments.url_credentials import NO_LOGINS, Logins
@@ -70,7 +71,9 @@ class ContainerEngine:
 
         The program is killed when the caller is interrupted. Raises Broken with the engine's own message.
         """
-        done = stream([self.program, *arguments], say, {**os.environ, **variables}, text, show_output=whole)
+        done = stream(
+            [self.program, *arguments], say, {**build_variables(os.environ), **variables}, text, show_output=whole
+        )
         if done.code == 0:
             return done.output
         if "no space left on device" in done.messages.lower():
@@ -82,8 +85,9 @@ class ContainerEngine:
         """Return the output of a short command; None if it fails."""
         try:
             done = subprocess.run(
-                [self.program, *arguments], capture_output=True, text=True, errors="replace", timeout=60, check=False
-            )
+                [self.program, *arguments], capture_output=True, text=True, errors="replace", timeout=60, check=False,
+                env=build_variables(os.environ),
+            )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired):
             return None
         return done.stdout.strip() if done.returncode == 0 else None
@@ -199,7 +203,13 @@ def _answers(name: str, program: str) -> bool:
     if time.monotonic() - _asked.get(program, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
         return False
     try:
-        done = subprocess.run([program, *_ASK[name]], capture_output=True, timeout=_PATIENCE, check=False)
+        done = subprocess.run(
+            [program, *_ASK[name]],
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+            env=build_variables(os.environ),
+        )
         answers = done.returncode == 0 and bool(done.stdout.strip())
     except (OSError, subprocess.TimeoutExpired):
         answers = False

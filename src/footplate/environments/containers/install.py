@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import packages
 from footplate.domain.records import Lock
 from footplate.environments.base import BuildContext
@@ -68,7 +69,8 @@ def _cache(engine: ContainerEngine, cache: Path) -> str:
 
 
 def _variables() -> dict[str, str]:
-    variables = uv_variables(os.environ, pip_settings(os.environ), None)
+    inherited = build_variables(os.environ)
+    variables = uv_variables(inherited, pip_settings(inherited), None)
     kept = {key: value for key, value in variables.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
     netrc = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if os.path.exists(netrc):
@@ -90,7 +92,15 @@ def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:
 def _script(lock: Lock, variables: Mapping[str, str]) -> str:
     """Return the script for the container's shell, read from its input so that no variable becomes part of the
     image."""
-    sync = [f"{HOME}/uv", "pip", "sync", "--python", PYTHON, "--compile-bytecode", *pip_flags(pip_settings(os.environ))]
+    sync = [
+        f"{HOME}/uv",
+        "pip",
+        "sync",
+        "--python",
+        PYTHON,
+        "--compile-bytecode",
+        *pip_flags(pip_settings(build_variables(os.environ))),
+    ]
     sync += ["--require-hashes"] if all_hashed(str(lock.content["requirements"])) else []
     venv = [f"{HOME}/uv", "venv", "--quiet", "--python", str(lock.content["interpreter"]), f"{HOME}/environment"]
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]

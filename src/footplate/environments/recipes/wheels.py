@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from footplate.domain.inherited_variables import build_variables
 from footplate.environments import built_environments, uv
 from footplate.environments.base import BuildContext
 from footplate.environments.subprocesses import stream
@@ -47,7 +48,9 @@ def build_wheel(recipe: Mapping[str, Any], pins: str, python: str, context: Buil
 def _key(recipe: Mapping[str, Any], python: str) -> str:
     """Two patch versions of a Python share their wheels, two minor versions do not."""
     code = "import sys; print(sys.implementation.cache_tag)"
-    tag = subprocess.run([python, "-I", "-S", "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    tag = subprocess.run(
+        [python, "-I", "-S", "-c", code], capture_output=True, text=True, check=True, env=build_variables(os.environ)
+    ).stdout.strip()
     content = [recipe, tag, sysconfig.get_platform()]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -134,7 +137,7 @@ class _WheelBuild:
 
     def _pip(self, arguments: Sequence[str]) -> None:
         """Run pip of the temporary environment."""
-        environ = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        environ = build_variables(os.environ)
         environ["PATH"] = os.pathsep.join([*self._programs, environ.get("PATH") or os.defpath])
         environ.setdefault("MAKEFLAGS", f"-j{len(os.sched_getaffinity(0))}")
         environ.update(self._recipe["variables"])

@@ -96,7 +96,7 @@ class Daemons:
             # Start in the only directory that exists on every node for certain: daemons change to that of mpirun.
             argv = ["/bin/sh", "-c", 'cd / && exec "$@"', "sh", *argv]
             argv, variables = containers.enclose(
-                container, argv, variables, self._setting.machine, True, self._setting.runtime, self._folder
+                container, argv, variables, self._setting.engine, True, self._setting.runtime, self._folder
             )
         # A negative number: it is not a rank of the user.
         process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))

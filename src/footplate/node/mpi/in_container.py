@@ -44,7 +44,7 @@ def find(
 ) -> tuple[mpirun.Launcher, dict[str, str]]:
     """Return the mpirun inside, and the variables that locate it and its libraries."""
     ask = [container.python, "-c", _ASK]
-    argv, own = containers.enclose(container, ask, variables, setting.machine, True, setting.runtime, folder)
+    argv, own = containers.enclose(container, ask, variables, setting.engine, True, setting.runtime, folder)
     try:
         done = subprocess.run(
             argv, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
