@@ -81,9 +81,8 @@ def test_other_nodes_bypass_the_proxy() -> None:
     assert seen["no_proxy"] == seen["NO_PROXY"] == "localhost,127.0.0.3,127.0.0.2"
     own = replace(together, variables={"http_proxy": "http://mine", "no_proxy": ""})
     assert rank_variables(own, PLAN, setting())["no_proxy"] == "127.0.0.2,127.0.0.3"
-    assert "no_proxy" not in rank_variables(together, PLAN, setting())
-    alone = replace(together, peers=())
-    assert "no_proxy" not in rank_variables(alone, PLAN, setting(http_proxy="http://proxy"))
+    assert "no_proxy" not in rank_variables(replace(together, variables={}), PLAN, setting())
+    assert "no_proxy" not in rank_variables(replace(together, peers=()), PLAN, setting())
 
 
 def test_user_settings_override_the_machine() -> None:
