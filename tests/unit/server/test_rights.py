@@ -29,7 +29,7 @@ REACH: dict[Reach, set[str]] = {
     },
     Reach.STORES: {"delete_store_file", "list_store_files", "read_store_file", "write_store_file"},
     Reach.WORKSPACE_RUNS: {
-        "follow_run", "get_lock_of_run", "get_metric_summary", "get_metrics", "get_run", "get_story",
+        "analyze_sweep", "follow_run", "get_lock_of_run", "get_metric_summary", "get_metrics", "get_run", "get_story",
         "list_datasets_of_run", "list_files", "list_trials", "read_file",
     },
     Reach.FAMILY: {
