@@ -158,6 +158,12 @@ def test_completion_offers_existing_names(trained: Any) -> None:
     assert offered("footplate runs cancel tr") == [run["id"]]
     assert offered("footplate runs list -e t") == ["train"]
     assert offered("footplate models show n") == ["net"]
+    assert offered("footplate runs metrics latest --name l") == ["loss"]
+    assert "outputs/model.txt" in offered("footplate runs download latest outputs/")
+    (name,) = (
+        {view["name"] for view in [trained.json("init", "--json")]} if False else offered("footplate runs list -w ")
+    )
+
     trained("server", "stop")
     assert offered("footplate runs show tr") == [], "Tab starts no server"
     assert trained("server", "status", code=3).stdout.startswith("server  not running")

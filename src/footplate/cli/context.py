@@ -40,20 +40,37 @@ def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[
             if not server_status(homes.home_folder())["running"] or workspace_file.read(workspace_file.find()).server:
                 return []
             workspace = open_workspace(ctx.params.get("workspace_name"))
-            if noun == "runs":
-                return [view.id for view in list_runs(workspace, _OFFERED, prefix=start)]
-            found = getattr(workspace.session.api, noun).list(workspace.id)
-            names = dict.fromkeys(item.name for item in found if item.name.startswith(start))
-            return list(itertools.islice(names, _OFFERED))
+            names = _names(workspace, noun, ctx.params.get("run_id"), start)
+            return list(itertools.islice(dict.fromkeys(n for n in names if n.startswith(start)), _OFFERED))
         except (AzureMLException, FootplateError, OSError):
             return []
 
     return offer
 
 
+def _names(workspace: Workspace, noun: str, run: str | None, start: str) -> Iterable[str]:
+    """Return the names of a noun; metrics and files are those of the run on the command line."""
+    api = workspace.session.api
+    if noun == "runs":
+        return [view.id for view in list_runs(workspace, _OFFERED, prefix=start)]
+    if noun == "workspaces":
+        return [view.name for view in api.workspaces.list()]
+    if noun in ("metrics", "files"):
+        view = _view(workspace, run or NEWEST)
+        if noun == "files":
+            return [file.path for file in api.files.list(view.id, prefix=start)]
+        return [each.name for each in api.metrics.summary(view.id)]
+    return [item.name for item in getattr(api, noun).list(workspace.id)]
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 workspace_option = click.option(
-    "-w", "--workspace", "workspace_name", metavar="NAME", help="The workspace.  [default: that of this folder]"
+    "-w",
+    "--workspace",
+    "workspace_name",
+    metavar="NAME",
+    shell_complete=names_of("workspaces"),
+    help="The workspace.  [default: that of this folder]",
 )
 tags_option = click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag; repeatable.")
 tag_filter_option = click.option(

@@ -21,6 +21,7 @@ from footplate import environ
 from footplate.api import ApiClient
 from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
+from footplate.cli.main import Command
 from footplate.client import connect
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
@@ -48,7 +49,7 @@ class Finding:
     hint: str | None = None
 
 
-@click.command()
+@click.command(cls=Command)
 @json_option
 def doctor(as_json: bool) -> int:
     """Check the prerequisites of Footplate.

@@ -8,11 +8,12 @@ import click
 
 from footplate.cli.console import emit, say
 from footplate.cli.context import json_option, patiently
+from footplate.cli.main import Command
 from footplate.sdk.config.workspace_file import name_for
 from footplate.sdk.workspace import Workspace
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("positional", metavar="[NAME]", required=False)
 @click.option("--name", metavar="NAME", help="The workspace's name.  [default: derived from the folder's name]")
 @click.option("--subscription-id", metavar="ID", help="Azure's billing account; any text.  [default: local]")

@@ -40,8 +40,24 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
+class Command(click.Command):
+    """A command whose help ends with examples."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        from footplate.cli.examples import EXAMPLES  # noqa: PLC0415  # only --help needs them
+
+        lines = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
+        if lines:
+            with formatter.section("Examples"):
+                for line in lines:
+                    formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
 class Noun(click.Group):
     """A group that answers an unknown command with similar ones."""
+
+    command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -23,7 +23,7 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.follow import CANCELED, exit_code, follow
-from footplate.cli.main import Unusable
+from footplate.cli.main import Command, Unusable
 from footplate.cli.run_config import config_options, make_config
 from footplate.cli.status_line import working
 from footplate.domain.codec import to_json
@@ -42,7 +42,7 @@ _IS_COMMAND = "footplate.is_command"
 _OURS = ("--wait", "--no-wait", "--stream", "--no-stream", "--json")
 
 
-class RunCommand(click.Command):
+class RunCommand(Command):
     """A command whose options end at the script. It notes whether `--` stands in front of the words."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

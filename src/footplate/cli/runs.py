@@ -185,7 +185,11 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
 @run_argument
 @click.option("-f", "--follow", "following", is_flag=True, help="Continue until the run has ended.")
 @click.option(
-    "--file", "path", metavar="PATH", help="A log of the run (see `runs files`).  [default: that of the first rank]"
+    "--file",
+    "path",
+    metavar="PATH",
+    shell_complete=names_of("files"),
+    help="A log of the run (see `runs files`).  [default: that of the first rank]",
 )
 @click.option(
     "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
@@ -213,7 +217,12 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
 
 @runs.command()
 @run_argument
-@click.option("--name", metavar="METRIC", help="One metric: a plot on a terminal, its values in a pipe.")
+@click.option(
+    "--name",
+    metavar="METRIC",
+    shell_complete=names_of("metrics"),
+    help="One metric: a plot on a terminal, its values in a pipe.",
+)
 @click.option("--system", is_flag=True, help="The machine's series instead: CPU, memory, GPU, disk, network.")
 @workspace_option
 @json_option
@@ -238,7 +247,13 @@ def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | N
 
 @runs.command()
 @run_argument
-@click.option("--prefix", default="", metavar="PATH", help="Only files whose path starts with this.")
+@click.option(
+    "--prefix",
+    default="",
+    metavar="PATH",
+    shell_complete=names_of("files"),
+    help="Only files whose path starts with this.",
+)
 @workspace_option
 @json_option
 def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -> None:
@@ -259,7 +274,7 @@ def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -
 
 @runs.command()
 @run_argument
-@click.argument("paths", nargs=-1)
+@click.argument("paths", nargs=-1, shell_complete=names_of("files"))
 @folder_option
 @workspace_option
 @json_option
