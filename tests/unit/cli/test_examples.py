@@ -34,7 +34,8 @@ def test_every_command_has_examples() -> None:
 @pytest.mark.parametrize(("path", "line"), LINES, ids=[line for _, line in LINES])
 def test_an_example_fits_its_command(path: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "photos").mkdir()
+    for name in ("notebooks", "photos"):
+        (tmp_path / name).mkdir()
     for name in FILES:
         (tmp_path / name).touch()
     words = shlex.split(line.partition(" | ")[0])
