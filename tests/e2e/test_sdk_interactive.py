@@ -289,7 +289,8 @@ def test_metrics_of_a_killed_client_are_shipped_by_the_next_one(workspace: Works
     found = run.get_metrics()
     assert found == {"m": [i * 0.5 for i in range(1000)], "last": "word"} and str(found["m"][:2])[:-1] in shown
     assert "printed" in run.get_details_with_logs()["logFiles"]["logs/user_log.txt"]
-    run.cancel()
+    wait_until(lambda: run.get_status() == "Failed")
+    assert f"the process is gone: process {process.pid} ended" in str(run.get_details()["error"])
 
 
 FORKS = """

@@ -155,6 +155,7 @@ class RunSpec:
     inputs: Tuple[DataInput, ...] = ()
     outputs: Tuple[DataOutput, ...] = ()
     controller: Optional[ControllerSpec] = None  # of a group
+    process: Optional[str] = None  # of an interactive run: the client's process (`engines/client_processes`)
 
 
 def check_run_id(run_id: str) -> None:

@@ -3,6 +3,7 @@
     base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
     local     agents as processes of the server's machine
     nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
+    client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`
     open_files    the limit of open files of the server and its children; covered by `tests/e2e/test_ops_floods.py`
 
 The conformance suite is `footplate.testing.engine_suite`. It also covers `nursery`, which has no unit tests of its own.

@@ -16,7 +16,7 @@ from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
 from footplate.domain.runs.parameters import parameters_of
-from footplate.domain.runs.run_kinds import GROUP, kinds_with_nodes
+from footplate.domain.runs.run_kinds import GROUP, INTERACTIVE, kinds_with_nodes
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
@@ -181,6 +181,10 @@ class Runs:
     def launched(self) -> builtins.list[RunRecord]:
         """Return all runs that have not ended and whose agents an engine has started, oldest first."""
         return self._records(runs.c.stage.in_(_ACTIVE), _HAS_NODES, runs.c.handle.is_not(None))
+
+    def active_interactive(self) -> builtins.list[RunRecord]:
+        """Return all interactive runs that have not ended, oldest first."""
+        return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == INTERACTIVE)
 
     def active_groups(self) -> builtins.list[RunRecord]:
         """Return all groups that have not ended, oldest first."""

@@ -82,5 +82,18 @@ def child_tags(
 
 def _start(experiment: Experiment, spec: RunSpec, run_id: Optional[str], outputs: Optional[str]) -> Run:
     workspace = experiment.workspace
+    spec = replace(spec, process=_own_process())
     view = workspace.session.api.runs.submit(workspace.id, run_id or str(uuid.uuid4()), spec, user_name())
     return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
+
+
+def _own_process() -> Optional[str]:
+    """Return pid, start time, boot and pid namespace, by which a server on this machine can tell whether we live."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            started = file.read().rpartition(b")")[2].split()[19].decode()
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot = file.read(8)
+        return f"{os.getpid()} {started}@{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:  # a system without /proc
+        return None

@@ -6,6 +6,7 @@ agent_jobs     the description of a run's agents for an engine
 scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         gathers the queues from the store
 watcher        the thread that asks engines about agents; covered by `tests/e2e/test_ops_kill.py`
+client_watcher the thread that ends interactive runs whose process is gone
 alarms         the thread that wakes runs at recorded times
 server_clock   the clock of deadlines: no jumps, and no downtime
 groups         consults controllers and carries out their decisions about children

@@ -25,6 +25,7 @@ from footplate.services import story
 from footplate.services.notifications import Notifications
 from footplate.services.orchestration.agent_jobs import AgentJobs
 from footplate.services.orchestration.alarms import Alarms
+from footplate.services.orchestration.client_watcher import ClientWatcher
 from footplate.services.orchestration.effects import Effects, Handler
 from footplate.services.orchestration.groups import Groups
 from footplate.services.orchestration.queues import QueueReader
@@ -71,6 +72,7 @@ class Orchestrator:
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, watch_seconds)
         clock = ServerClock(home)
         self._alarms = Alarms(self.tell, clock)
+        self._clients = ClientWatcher(self.tell)
         self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt, clock)
         self._table: dict[type[Effect], EffectRow] = {
             events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
@@ -93,13 +95,17 @@ class Orchestrator:
     def start(self) -> None:
         for record in [*self._store.runs.active(with_nodes=True), *self._store.runs.active_groups()]:
             self._resume(record)
+        for record in self._store.runs.active_interactive():
+            self._clients.note(record)
         self._watcher.take_up_leftovers(self._home)
         self._alarms.start()
+        self._clients.start()
         self._scheduler.start()
         self._watcher.start()
 
     def stop(self) -> None:
         self._alarms.stop()
+        self._clients.stop()
         self._scheduler.stop()
         self._watcher.stop()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -180,6 +186,7 @@ class Orchestrator:
         self.groups.note(record)
         self._scheduler.note(record)
         self._watcher.note(record)
+        self._clients.note(record)
 
     # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

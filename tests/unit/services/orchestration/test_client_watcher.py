@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from footplate.domain.records import RunRecord, Stage
+from footplate.domain.runs.events import Event, RunFailed
+from footplate.domain.runs.run_kinds import INTERACTIVE
+from footplate.domain.specs import RunSpec
+from footplate.engines.client_processes import is_gone
+from footplate.node import process_tree
+from footplate.services.orchestration.client_watcher import ClientWatcher
+from footplate.testing.waiting import wait_until
+
+RUN = RunRecord("r", "w", RunSpec("e", INTERACTIVE, process="7 x@y z"), Stage.RUNNING, created=0.0)
+
+
+class Told:
+    """Collects the causes by which runs were failed."""
+
+    def __init__(self) -> None:
+        self.causes: dict[str, str] = {}
+
+    def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord:
+        assert isinstance(event, RunFailed)
+        self.causes[run] = event.cause.message
+        return RUN
+
+
+def describe(pid: int) -> str:
+    return f"{pid} {process_tree.identity(pid)} {os.readlink('/proc/self/ns/pid')}"
+
+
+def test_a_run_whose_process_is_gone_is_failed() -> None:
+    told, living = Told(), {"8 x@y z"}
+    watcher = ClientWatcher(told, lambda process: process not in living, seconds=0.001)
+    watcher.note(replace(RUN, id="lives", spec=replace(RUN.spec, process="8 x@y z")))
+    watcher.note(RUN)
+    watcher.note(replace(RUN, id="unknown", spec=replace(RUN.spec, process=None)))
+    watcher.start()
+    wait_until(lambda: told.causes)
+    watcher.stop()
+    assert told.causes == {"r": "the process is gone: process 7 ended before it had completed the run"}
+
+
+def test_a_run_that_ends_in_time_is_left_alone() -> None:
+    told, looks = Told(), list[str]()
+    watcher = ClientWatcher(told, lambda process: looks.append(process) is None, seconds=0.001)
+    watcher.note(RUN)
+    watcher._look()
+    watcher.note(replace(RUN, stage=Stage.ENDED))
+    watcher._look()
+    assert looks == ["7 x@y z"] and not told.causes
+
+
+def test_only_certainty_counts(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    known = describe(process.pid)
+    assert not is_gone(known)
+    process.communicate(b"\n")
+    assert is_gone(known)
+    assert not is_gone(known.replace(process_tree.boot(), "elsewhere"))
+    assert not is_gone(known.replace("pid:[", "pid:[9"))
+    assert not is_gone("nonsense")
