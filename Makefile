@@ -4,6 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+TORTURE_ARGS ?=
 
 .PHONY: help
 help: ## list the targets
@@ -38,6 +39,10 @@ docs: .venv/.synced ## regenerate docs/reference and the map
 .PHONY: bench
 bench: .venv/.synced ## run the benchmarks beside peers (BENCH_ARGS='search' to select)
 	@sh scripts/bench.sh $(BENCH_ARGS)
+
+.PHONY: torture
+torture: .venv/.synced ## break 200 runs in every way we know, as root (TORTURE_ARGS='--seed 7')
+	@$(BIN)/python scripts/torture $(TORTURE_ARGS)
 
 .PHONY: build
 build: .venv/.synced ## build wheels and source archives into dist/
