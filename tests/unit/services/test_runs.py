@@ -182,6 +182,19 @@ def test_a_restarted_server_resumes_queued_and_launched_runs(house: House) -> No
         again.store.close()
 
 
+def test_agents_that_cannot_be_started_again_did_not_die_again(house: House) -> None:
+    house.submit("r1")
+    house.until_launched("r1")
+    house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})
+    house.engine.refuses = "too many open files"
+    house.engine.seen["handle-r1"] = Observation("gone")
+    prepared = len(house.engine.jobs)
+    house.bulletin.until(lambda: len(house.engine.jobs) > prepared + 10)
+    assert house.store.runs.record("r1").revivals == 1
+    house.engine.refuses = ""
+    house.bulletin.until(lambda: len(house.engine.submitted) > 1)
+
+
 def test_a_dead_agent_is_revived_and_finally_given_up(house: House) -> None:
     house.submit("r1")
     house.until_launched("r1")
