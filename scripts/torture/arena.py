@@ -130,9 +130,10 @@ class Arena:
         return [job for job in self.jobs if job.run is not None and self.folders(job)]
 
     def folders(self, job: Job) -> list[Path]:
-        roots = self.folder.glob("nodes/*") if self.part == "far" else [self.home]
-        found = [folder for root in roots for folder in root.glob(f"**/work/{job.run.id if job.run else ''}/node_*")]
-        return [folder for folder in found if (folder / "agent.lock").exists()]
+        """Return the directories of the job's agents."""
+        run = job.run.id if job.run is not None else "none"
+        found = self.folder.glob(f"{'nodes/*' if self.part == 'far' else 'home'}/work/{run}/node_*/agent.lock")
+        return [path.parent for path in found]
 
     @property
     def server_pid(self) -> int:
