@@ -20,7 +20,7 @@ from footplate import environ
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.local import agent_argv
 from footplate.errors import InvalidInput
-from footplate.node import process_tree
+from footplate.node import process_tree, stopping
 from footplate.node.node_directory import NodeFolder
 
 _HIDE = 'mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"'
@@ -100,7 +100,11 @@ def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[
         environ.TOKEN: job.token or "",
     }
     argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *arguments]
-    return {"argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node}
+    # A signal that stops an agent before it handles signals stays pending, and does not kill it.
+    blocked = () if program else tuple(stopping.SIGNALS)
+    return {
+        "argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node, "blocked": blocked,
+    }  # fmt: skip
 
 
 def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
@@ -111,12 +115,14 @@ def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
     if held is None:
         holder = folder.read_holder() or {}
         return {**known, "pid": holder["pid"], "identity": holder["identity"]}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, agent["blocked"])
     with open(folder.agent_log, "ab") as log:
         process = subprocess.Popen(
             [*agent["argv"], "--lock", str(held)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=agent["variables"], pass_fds=[held],
             start_new_session=True,
         )  # fmt: skip
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     identity = process_tree.identity(process.pid) or ""
     folder.write_holder(held, process.pid, identity, request.attempt)
     os.close(held)
