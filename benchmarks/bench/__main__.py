@@ -37,6 +37,10 @@ BENCHMARKS = (
     "data_transfer",
     "data_mount",
     "table_filter",
+    "sweep_speed",
+    "sweep_scale",
+    "sweep_quality",
+    "sweep_asha",
 )
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
