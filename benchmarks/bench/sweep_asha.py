@@ -13,6 +13,7 @@ from footplate.domain.tuning.sweeps import TrialView
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import loguniform
 from footplate.sdk.tuning.policy import AshaPolicy, EarlyTerminationPolicy, NoTerminationPolicy
+from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import RandomParameterSampling
 
 WHOLE, ASHA = "no early termination", "ASHA"
@@ -30,9 +31,11 @@ def run(options: Options) -> Report:
     trials, epochs = options.pick(27, 9), options.pick(27, 9)
     report = Report("sweep_asha", f"{trials} trials of {epochs} epochs", "epochs", ASHA, CAVEATS)
     with temporary_folder() as folder, footplate_home(folder) as workspace:
-        shutil.copy(Path(__file__).parent / "jobs" / "epochs.py", folder)
+        source = folder / "source"
+        source.mkdir()
+        shutil.copy(Path(__file__).parent / "jobs" / "epochs.py", source)
         found = {
-            who: _sweep(workspace, folder, trials, epochs, policy)
+            who: _sweep(workspace, source, trials, epochs, policy)
             for who, policy in ((WHOLE, NoTerminationPolicy()), (ASHA, AshaPolicy(min_intervals=1, reduction_factor=3)))
         }
     report.rows = [
@@ -58,7 +61,7 @@ def _sweep(
         sampling, "accuracy", PrimaryMetricGoal.MAXIMIZE, trials, max_concurrent_runs=2, policy=policy,
         run_config=ScriptRunConfig(str(folder), script="epochs.py", arguments=arguments),
     )  # fmt: skip
-    submitted = Experiment(workspace, WORKSPACE).submit(config)
+    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
     submitted.wait_for_completion()
     return submitted.get_trials()
 

@@ -15,6 +15,7 @@ from bench.machine import temporary_folder
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
+from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import OptunaParameterSampling
 
 SEED = 7
@@ -31,9 +32,11 @@ def run(options: Options) -> Report:
     names = list(problems.PROBLEMS) if not options.quick else ["branin", "logistic"]
     equal = 0
     with temporary_folder() as folder, footplate_home(folder) as workspace:
-        shutil.copy(problems.__file__, folder / "problems.py")
+        source = folder / "source"
+        source.mkdir()
+        shutil.copy(problems.__file__, source)
         for name in names:
-            ours, theirs = _footplate(workspace, folder, name, count), _optuna(name, count)
+            ours, theirs = _footplate(workspace, source, name, count), _optuna(name, count)
             report.rows += [Row(f"{name}, footplate", (min(ours),)), Row(f"{name}, Optuna", (min(theirs),))]
             report.check(f"{name}: all {count} values are equal", ours == theirs, f"{min(ours):.6g}, {min(theirs):.6g}")
             equal += min(ours) == min(theirs)
@@ -47,7 +50,7 @@ def _footplate(workspace: Workspace, folder: Path, name: str, count: int) -> lis
         "value", PrimaryMetricGoal.MINIMIZE, count, max_concurrent_runs=1,
         run_config=ScriptRunConfig(str(folder), script="problems.py", arguments=["--problem", name]),
     )  # fmt: skip
-    submitted = Experiment(workspace, WORKSPACE).submit(config)
+    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
     submitted.wait_for_completion()
     return [trial.values[0] for trial in submitted.get_trials()]
 

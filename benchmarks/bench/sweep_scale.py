@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from bench.sweep_speed import TRIAL
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
-from footplate.sdk.tuning.run import HyperDriveRun
+from footplate.sdk.tuning.run import HyperDriveRun, submit_sweep
 from footplate.sdk.tuning.sampling import RandomParameterSampling
 
 GAP = "end of a trial → first line of the next, one at a time"
@@ -32,10 +31,9 @@ def run(options: Options) -> Report:
     count, part = options.pick(1000, 60), options.pick(100, 20)
     report = Report("sweep_scale", f"a sweep of {count:,} trials", "ms", "", CAVEATS)
     with temporary_folder() as folder, footplate_home(folder) as workspace:
-        shutil.copy(TRIAL, folder)
-        single = _sweep(workspace, folder, options.pick(40, 10), 1, folder / "single")
+        single = _sweep(workspace, options.pick(40, 10), 1, folder / "single")
         gaps = [later[0] - earlier[1] for earlier, later in itertools.pairwise(_stamps(folder / "single"))]
-        many = _sweep(workspace, folder, count, 2, folder / "many")
+        many = _sweep(workspace, count, 2, folder / "many")
         starts = [stamp[0] for stamp in _stamps(folder / "many")]
         ranked: list[list[dict[str, Any]]] = []
         times = [seconds(lambda: ranked.append(many.get_children_sorted_by_primary_metric())) for _ in range(15)]
@@ -59,14 +57,14 @@ def run(options: Options) -> Report:
     return report
 
 
-def _sweep(workspace: Workspace, folder: Path, count: int, concurrent: int, stamps: Path) -> HyperDriveRun:
+def _sweep(workspace: Workspace, count: int, concurrent: int, stamps: Path) -> HyperDriveRun:
     stamps.mkdir()
     script = ScriptRunConfig(str(TRIAL.parent), script=TRIAL.name, arguments=["--stamps", str(stamps)])
     config = HyperDriveConfig(
         RandomParameterSampling({"--x": uniform(0, 4)}, {"seed": 1}), "score", PrimaryMetricGoal.MAXIMIZE, count,
         max_concurrent_runs=concurrent, run_config=script,
     )  # fmt: skip
-    submitted = Experiment(workspace, WORKSPACE).submit(config)
+    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
     submitted.wait_for_completion()
     return submitted
 

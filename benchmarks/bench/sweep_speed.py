@@ -21,6 +21,7 @@ from bench.machine import temporary_folder
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
+from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import OptunaParameterSampling
 
 TRIAL = Path(__file__).parent / "jobs" / "trial.py"
@@ -45,16 +46,18 @@ def run(options: Options) -> Report:
     report = Report("sweep_speed", f"{count} trials of a trivial script, 2 concurrent", "s", OURS, CAVEATS)
     found: dict[str, list[int]] = {}
     with temporary_folder() as folder, footplate_home(folder) as workspace:
-        shutil.copy(TRIAL, folder)
+        source = folder / "source"
+        source.mkdir()
+        shutil.copy(TRIAL, source)
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=str(folder / "ray"))
         try:
             contestants = {
-                OURS: lambda: _footplate(workspace, folder, count),
-                LOOP: lambda: _loop(folder, count, f"sqlite:///{folder / 'optuna.db'}"),
-                BARE: lambda: _loop(folder, count, None),
+                OURS: lambda: _footplate(workspace, source, count),
+                LOOP: lambda: _loop(source, count, f"sqlite:///{folder / 'optuna.db'}"),
+                BARE: lambda: _loop(source, count, None),
                 RAY: lambda: _ray(folder, count),
             }
-            _footplate(workspace, folder, 2)  # warm: the server runs, and has imported Optuna
+            _footplate(workspace, source, 2)  # warm: the server runs, and has imported Optuna
             measures = {who: _counting(start, found.setdefault(who, [])) for who, start in contestants.items()}
             samples = interleave(options.pick(3, 1), measures, {RAY: 3})
         finally:
@@ -78,7 +81,7 @@ def _footplate(workspace: Workspace, folder: Path, count: int) -> int:
         OptunaParameterSampling({"--x": uniform(0, 4)}, "tpe", {"seed": 1}), "score", PrimaryMetricGoal.MAXIMIZE,
         count, max_concurrent_runs=2, run_config=ScriptRunConfig(str(folder), script="trial.py"),
     )  # fmt: skip
-    submitted = Experiment(workspace, WORKSPACE).submit(config)
+    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
     submitted.wait_for_completion()
     return sum(trial.best is not None for trial in submitted.get_trials())
 
