@@ -54,7 +54,7 @@ def sweep() -> None:
 @click.option("--maximize", "goal", flag_value=MAXIMIZE, help="A larger metric is better.")
 @click.option("--objective", "objectives", multiple=True, metavar="NAME:GOAL", help="Another metric: latency:minimize.")
 @click.option("--constraint", "constraints", multiple=True, metavar="BOUND", help="A bound: 'memory<=100', 'f1>=0.8'.")
-@click.option("--trials", type=click.IntRange(1), metavar="N", help="Trials in all.  [default: 20]")
+@click.option("--trials", type=click.IntRange(1), metavar="N", help="Trials in all.  [default: 20, or the whole grid]")
 @click.option("--concurrent", type=click.IntRange(1), metavar="N", help="Trials at the same time.  [default: 2]")
 @click.option("--sampler", metavar="NAME", help="random, grid, tpe, cmaes, gp, qmc, or module:Class.")
 @click.option("--policy", metavar="KIND", help="Early termination: median, asha, …; its fields need a YAML file.")

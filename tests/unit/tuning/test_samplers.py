@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import optuna
@@ -120,6 +122,25 @@ class Halving:
 def test_a_class_of_the_user_is_a_sampler() -> None:
     sampler = make_sampler(f"{__name__}:Halving", SamplerContext(PLAIN, ("minimize",), 0))
     assert [sampler.ask(), sampler.ask()] == [{"x": 0.5}, {"x": 0.25}]
+
+
+def test_the_sampler_of_the_guide_takes_twenty_lines_and_learns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (Path(__file__).parents[3] / "docs/guides/sweeps.md").read_text(encoding="utf-8")
+    (source,) = (block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "def ask" in block)
+    assert len([line for line in source[source.index("class ") :].splitlines() if line.strip()]) <= 20
+    (tmp_path / "around_the_best.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    space = {"x": ["uniform", [-5, 5]]}
+    sampler = make_sampler("around_the_best:AroundTheBest", SamplerContext(space, ("minimize",), 3))
+    found: list[float] = []
+    for number in range(40):
+        values = sampler.ask()
+        assert values is not None
+        found.append(score(values))
+        sampler.tell(number, TrialResult((found[-1],)))
+    assert min(found) < 0.01 < min(found[:5])
 
 
 @pytest.mark.parametrize("kind, words", [("luck", "sampler 'luck' is unknown"), ("os:Nothing", "cannot be loaded")])

@@ -62,7 +62,7 @@ def _items(value: Any) -> List[Any]:
 def check_space(space: Space) -> None:
     """Raise InvalidInput for a space that nothing can be drawn from, naming the parameter and the value."""
     if not space:
-        raise InvalidInput("the search space is empty", "give at least one parameter, for example --lr choice:0.1,0.01")
+        raise InvalidInput("the search space is empty", "give at least one parameter, for example --lr 0.1,0.01")
     seen: List[str] = []
     for name, expression in space.items():
         kind, arguments = parse(name, expression)

@@ -196,6 +196,10 @@ def check_sweep(spec: SweepSpec) -> None:
             raise InvalidInput(f"{name} is {value!r}", f"give 1 to {MAX_TRIALS:,}")
     if not spec.max_seconds > 0:
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds")
+    if spec.sampler == "grid":
+        size = search_space.grid_size(spec.space)
+        if size > MAX_TRIALS:
+            raise InvalidInput(f"the grid has {size:,} combinations", f"give values for at most {MAX_TRIALS:,} of them")
     for constraint in spec.constraints:
         _check_constraint(constraint)
     check_policy(spec.policy)

@@ -16,10 +16,11 @@ import math
 from typing import Any, Dict, List, Mapping, Sequence, Tuple, cast
 
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
-from footplate.domain.tuning.search_space import KINDS
-from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.search_space import KINDS, grid_size
+from footplate.domain.tuning.sweeps import MAX_TRIALS, Constraint, Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 
+_TRIALS = 20
 _LOG_BOUNDS = ("loguniform", "qloguniform")
 _FIELDS = (
     "script", "arguments", "metric", "goal", "trials", "concurrent", "minutes", "sampler", "options", "seed", "policy",
@@ -98,7 +99,7 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
     made = SweepSpec(
         space=space_of(given.get("parameters") or {}),
         objectives=_objectives(given),
-        max_trials=int(given.get("trials") or 20),
+        max_trials=_trials(given),
         max_concurrent=None if given.get("concurrent") is None else int(given["concurrent"]),
         max_seconds=float(given.get("minutes") or 10080) * 60.0,
         sampler=str(given.get("sampler") or "random"),
@@ -110,6 +111,20 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
     )
     check_sweep(made)
     return made
+
+
+def _trials(given: Mapping[str, Any]) -> int:
+    """Return the number of trials: by default the size of a grid. A grid that would be cut short is refused."""
+    if given.get("sampler") != "grid" or not given.get("parameters"):
+        return int(given.get("trials") or _TRIALS)
+    size = grid_size(space_of(given["parameters"]))
+    limit = int(given.get("trials") or MAX_TRIALS)
+    if size > limit:
+        raise InvalidInput(
+            f"the grid has {size:,} combinations, and the limit is {limit:,} trials",
+            "allow more trials, give fewer values, or use the sampler random",
+        )
+    return size
 
 
 def _objectives(given: Mapping[str, Any]) -> Tuple[Objective, ...]:

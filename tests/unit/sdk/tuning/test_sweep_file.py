@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.tuning.sweeps import Objective
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.sweep_file import parse_expression, space_of, sweep_from_mapping
 
@@ -81,3 +81,28 @@ def test_a_file_that_cannot_work_is_refused(given: dict[str, Any], words: str) -
     with pytest.raises(InvalidInput) as refused:
         sweep_from_mapping(given)
     assert words in str(refused.value)
+
+
+def test_a_grid_runs_whole_or_not_at_all() -> None:
+    given = {"metric": "m", "goal": "minimize", "sampler": "grid", "parameters": {"a": [1, 2, 3], "b": [1, 2]}}
+    assert sweep_from_mapping(given).max_trials == 6
+    with pytest.raises(InvalidInput, match="the grid has 6 combinations, and the limit is 5 trials"):
+        sweep_from_mapping({**given, "trials": 5})
+    large = {"a": list(range(200)), "b": list(range(200))}
+    with pytest.raises(InvalidInput, match="the grid has 40,000 combinations, and the limit is 10,000 trials"):
+        sweep_from_mapping({**given, "parameters": large})
+    space = {name: ["choice", values] for name, values in large.items()}
+    with pytest.raises(InvalidInput, match="the grid has 40,000 combinations"):
+        check_sweep(SweepSpec(space, (Objective("m"),), 50, sampler="grid"))
+
+
+def test_objectives_and_constraints_are_read_from_text() -> None:
+    given = {"metric": "m", "goal": "minimize", "parameters": {"a": [1, 2]}, "objectives": ["speed:maximize"]}
+    made = sweep_from_mapping({**given, "constraints": ["memory <= 100", "f1>=0.8"], "resume_from": "HD_1"})
+    assert made.objectives == (Objective("m", "minimize"), Objective("speed", "maximize"))
+    assert made.constraints == (Constraint("memory", at_most=100.0), Constraint("f1", at_least=0.8))
+    assert made.resume_from == ("HD_1",)
+    named = sweep_from_mapping({**given, "constraints": {"memory": {"at_most": 5}}})
+    assert named.constraints == (Constraint("memory", at_most=5),)
+    with pytest.raises(InvalidInput, match="'memory=1' is not a constraint"):
+        sweep_from_mapping({**given, "constraints": ["memory=1"]})
