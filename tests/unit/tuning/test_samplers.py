@@ -140,7 +140,7 @@ def test_the_sampler_of_the_guide_takes_twenty_lines_and_learns(
         assert values is not None
         found.append(score(values))
         sampler.tell(number, TrialResult((found[-1],)))
-    assert min(found) < 0.01 < min(found[:5])
+    assert sum(found[5:]) / 35 < 0.1 * sum(found[:5]) / 5, "later draws are near the best one"
 
 
 @pytest.mark.parametrize("kind, words", [("luck", "sampler 'luck' is unknown"), ("os:Nothing", "cannot be loaded")])
