@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from azureml.core import Model, Workspace
-from azureml.core.webservice import AciWebservice, Webservice
+from azureml.core.compute import AksCompute, ComputeTarget
+from azureml.core.image import ContainerImage
+from azureml.core.model import InferenceConfig
+from azureml.core.webservice import AciWebservice, AksWebservice, LocalWebservice, Webservice
 from azureml.exceptions import UserErrorException, WebserviceException
+from footplate.testing.waiting import wait_until
 
 X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [3.0, 3.0]])
 Y = np.array([0, 1, 0, 1])
@@ -70,3 +75,101 @@ def test_a_model_of_no_framework_needs_code(ws: Workspace, tmp_path: Path) -> No
     model = Model.register(ws, str(tmp_path / "weights.bin"), "weights")
     with pytest.raises(UserErrorException, match="cannot be served without code"):
         Model.deploy(ws, "weights", [model])
+
+
+SCORE = """
+import json, os
+from azureml.core.model import Model
+
+def init():
+    global factor, model
+    model = open(Model.get_model_path("number")).read()
+    assert open(os.path.join(os.environ["AZUREML_MODEL_DIR"], "number.txt")).read() == model
+    factor = FACTOR
+    print("the script has started", os.environ["SERVICE_NAME"])
+
+def run(data):
+    return {"result": json.loads(data)["x"] * factor * int(model)}
+"""
+
+
+@pytest.fixture
+def number(ws: Workspace, tmp_path: Path) -> Model:
+    (tmp_path / "number.txt").write_text("7")
+    return Model.register(ws, str(tmp_path / "number.txt"), "number")
+
+
+def script(folder: Path, factor: int) -> InferenceConfig:
+    folder.mkdir(exist_ok=True)
+    (folder / "score.py").write_text(SCORE.replace("FACTOR", str(factor)))
+    return InferenceConfig("score.py", source_directory=str(folder))
+
+
+def test_a_local_service_runs_a_script_and_reloads_it(ws: Workspace, number: Model, tmp_path: Path) -> None:
+    config = LocalWebservice.deploy_configuration()
+    service = Model.deploy(ws, "local-script", [number], script(tmp_path / "code", 2), config)
+    assert isinstance(service, LocalWebservice)
+    service.wait_for_deployment()
+    assert (service.state, service.scoring_uri) == ("running", f"http://localhost:{service.port}/score")
+    assert service.run(json.dumps({"x": 3})) == {"result": 42}
+    assert "the script has started local-script" in service.get_logs()
+    with pytest.raises(WebserviceException, match=r"500.*KeyError"):
+        service.run("{}")
+    script(tmp_path / "code", 3)
+    service.reload(wait=True)
+    assert service.run(json.dumps({"x": 3})) == {"result": 63}
+    with pytest.raises(NotImplementedError):
+        service.get_keys()
+
+
+def test_keys_and_tokens_open_a_service(ws: Workspace, number: Model, tmp_path: Path) -> None:
+    config = AksWebservice.deploy_configuration(num_replicas=1, tags={"team": "a"}, primary_key="chosen-key")
+    service = Model.deploy(ws, "guarded", [number], script(tmp_path / "code", 1), config)
+    service.wait_for_deployment()
+    assert service.auth_enabled and service.get_keys()[0] == "chosen-key"
+    body = json.dumps({"x": 1})
+
+    def status(key: str | None) -> int:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        request = urllib.request.Request(str(service.scoring_uri), body.encode(), headers)
+        try:
+            with urllib.request.urlopen(request) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    assert [status(key) for key in (None, "wrong", *service.get_keys())] == [401, 401, 200, 200]
+    old = service.get_keys()[1]
+    service.regen_key("Secondary")
+    wait_until(lambda: status(old) == 401)
+    assert service.run(body) == {"result": 7}
+    service.update(auth_enabled=False, token_auth_enabled=True, description="by token")
+    wait_until(lambda: status("chosen-key") == 401)
+    token, refresh = service.get_token()
+    assert status(token) == 200 and refresh.year >= 2025
+    found = Webservice(ws, "guarded")
+    assert found.run(body) == {"result": 7}
+    assert (found.description, found.tags, found.compute_type) == ("by token", {"team": "a"}, "AKS")
+    assert [each.name for each in Webservice.list(ws, tags=[["team", "a"]], model_name="number")] == ["guarded"]
+    assert Webservice.list(ws, compute_type="ACI") == []
+    assert found.serialize()["models"][0]["id"] == "number:1"
+
+
+def test_the_older_api_deploys_a_script_without_an_image(
+    ws: Workspace, number: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helper.py").write_text("FACTOR = 5\n")
+    (tmp_path / "score.py").write_text("from helper import FACTOR\n" + SCORE)
+    target = ComputeTarget.create(ws, "aks", AksCompute.provisioning_configuration(agent_count=2))
+    config = ContainerImage.image_configuration("score.py", runtime="python", dependencies=["helper.py"])
+    image = ContainerImage.create(ws, "image", [number], config)
+    image.wait_for_creation(show_output=True)
+    options = AksWebservice.deploy_configuration(auth_enabled=False, memory_gb=0.001)
+    service = Webservice.deploy_from_image(ws, "older", image, options, deployment_target=target)
+    with pytest.raises(WebserviceException, match=r"GB of memory, more than memory_gb=0.001"):
+        service.wait_for_deployment()
+    service.update(memory_gb=4, cpu_cores=1)
+    service.wait_for_deployment()
+    assert service.run(json.dumps({"x": 1})) == {"result": 35}
+    assert (service.memory_gb, service.cpu_cores) == (4, 1)

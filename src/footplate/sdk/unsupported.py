@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-_SERVE = "download the model with model.download() and serve it with another tool"
 PARTS = {
-    "azureml.core.image": ("has no web service images", _SERVE),
     "azureml.pipeline": (
         "has no pipelines",
         "submit one run after another; run.submit_child(config) groups them under one run",

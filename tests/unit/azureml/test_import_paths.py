@@ -42,6 +42,7 @@ PATHS = {
     "azureml.core.compute_target": "AbstractComputeTarget ComputeTargetException LocalTarget",
     "azureml.core.dataset": "Dataset",
     "azureml.core.datastore": "Datastore",
+    "azureml.core.image": "ContainerImage Image",
     "azureml.core.keyvault": "Keyvault",
     "azureml.core.model": "InferenceConfig Model",
     "azureml.core.resource_configuration": "ResourceConfiguration",

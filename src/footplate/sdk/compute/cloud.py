@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Optional
 
-from footplate.sdk.compute.targets import ComputeTarget
+from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget, EngineConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
 
 
@@ -12,7 +12,7 @@ class _CloudCompute(ComputeTarget):
     """A compute class of Azure's. Its constructor finds a cluster by name, or raises ComputeTargetException."""
 
     @classmethod
-    def attach_configuration(cls, *args: Any, **kwargs: Any) -> NoReturn:
+    def attach_configuration(cls, *args: Any, **kwargs: Any) -> Any:
         raise ComputeTargetException(
             f"{cls.__name__} exists only on Azure; Footplate runs on your own machines",
             hint="create a cluster of your machines: AmlCompute.provisioning_configuration(max_nodes=4)",
@@ -26,7 +26,15 @@ class AdlaCompute(_CloudCompute):
 
 
 class AksCompute(_CloudCompute):
-    pass
+    """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts."""
+
+    @classmethod
+    def provisioning_configuration(cls, agent_count: Optional[int] = None, **_: Any) -> EngineConfiguration:
+        return AmlComputeProvisioningConfiguration(0, agent_count or 3, 1800.0, {"description": "for web services"})
+
+    @classmethod
+    def attach_configuration(cls, *_: Any, **__: Any) -> EngineConfiguration:
+        return cls.provisioning_configuration()
 
 
 class BatchCompute(_CloudCompute):

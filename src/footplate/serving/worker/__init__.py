@@ -1,6 +1,7 @@
 """The process that holds a model, in the user's interpreter: standard library, Python 3.8, and the user's frameworks.
 
 __main__       reads the configuration, loads, serves
+limits         CPUs and memory of this process
 server         the loop over a Unix socket
 messages       requests, responses, and the interface of a scorer
 entry_script   a scorer that calls the user's init() and run(data); raw_http for @rawhttp

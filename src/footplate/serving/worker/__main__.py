@@ -1,6 +1,6 @@
 """`python -m footplate.serving.worker CONFIG.json [REPLICA]`: load a model or an entry script, then answer batches.
 
-Exit codes: 0 told to stop, 3 the model or the script could not be loaded.
+Exit codes: 0 told to stop, 3 the model or the script could not be loaded, 4 it used more memory than it may.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict, List
 
+from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer
 from footplate.serving.worker.server import WorkerServer
 
@@ -22,6 +23,7 @@ def main(path: str, replica: str = "0") -> int:
     with open(path, encoding="utf-8") as file:
         config: Dict[str, Any] = json.load(file)
     _set_variables(config)
+    apply_limits(config.get("options") or {}, f"{config['service']}/{replica}")
     try:
         scorer = make_scorer(config)
     except Exception:

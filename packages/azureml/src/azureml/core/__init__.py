@@ -36,6 +36,7 @@ _MODULES = (
     "datastore",
     "environment",
     "experiment",
+    "image",
     "keyvault",
     "model",
     "resource_configuration",

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.unsupported import absent
+from footplate.sdk.models.image import ContainerImage, Image
 
-absent(__name__)
+__all__ = ["ContainerImage", "Image"]

@@ -1,0 +1,91 @@
+"""Azure's older way to deploy: an image configuration names the script. No image is built; services run the script."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+
+from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.labels import texts
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.model import Model
+
+if TYPE_CHECKING:
+    from footplate.sdk.workspace import Workspace
+
+
+class ContainerImageConfig:
+    """The script of a service, the files that it needs, and its packages."""
+
+    def __init__(
+        self, execution_script: str, runtime: str, conda_file: Optional[str] = None, docker_file: Optional[str] = None,
+        schema_file: Optional[str] = None, dependencies: Optional[Sequence[str]] = None,
+        enable_gpu: Optional[bool] = None, tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None, description: Optional[str] = None,
+        base_image: Optional[str] = None, base_image_registry: Any = None, cuda_version: Optional[str] = None,
+    ) -> None:  # fmt: skip
+        self.execution_script = execution_script
+        self.runtime = runtime
+        self.conda_file = conda_file
+        self.docker_file = docker_file
+        self.schema_file = schema_file
+        self.dependencies = list(dependencies or ())
+        self.enable_gpu = enable_gpu
+        self.tags = tags
+        self.properties = properties
+        self.description = description
+        for path in self._files():
+            if not os.path.exists(path):
+                raise WebserviceException(
+                    f"there is no file {path!r} for the image", hint=f"relative paths start at {os.getcwd()}"
+                )
+
+    def _files(self) -> List[str]:
+        named = [self.execution_script, self.schema_file, *self.dependencies]
+        return [path for path in named if path is not None]
+
+    def to_inference_config(self) -> InferenceConfig:
+        """Return the same as an InferenceConfig: the script and its files in a folder of their own."""
+        self._folder = tempfile.TemporaryDirectory(prefix="footplate-image-")  # removed with this object
+        for path in self._files():
+            target = os.path.join(self._folder.name, os.path.basename(os.path.normpath(path)))
+            if os.path.isdir(path):
+                shutil.copytree(path, target)
+            else:
+                shutil.copy(path, target)
+        conda = None if self.conda_file is None else os.path.abspath(self.conda_file)
+        script = os.path.basename(self.execution_script)
+        return InferenceConfig(
+            script, runtime=self.runtime, conda_file=conda, source_directory=self._folder.name,
+            description=self.description,
+        )  # fmt: skip
+
+
+class Image:
+    """Models and an image configuration, which `Webservice.deploy_from_image` deploys."""
+
+    def __init__(self, workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> None:
+        self.workspace = workspace
+        self.name = name
+        self.version = 1
+        self.id = f"{name}:1"
+        self.models = list(models)
+        self.image_config = image_config
+        self.tags = texts(image_config.tags or {})
+        self.creation_state = "Succeeded"
+        self.image_build_log_uri = None
+
+    @staticmethod
+    def create(workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> ContainerImage:
+        return ContainerImage(workspace, name, models, image_config)
+
+    def wait_for_creation(self, show_output: bool = False) -> None:
+        """Return at once: there is nothing to build."""
+        if show_output:
+            print('Image creation operation finished for image, operation "Succeeded"')
+
+
+class ContainerImage(Image):
+    image_configuration = ContainerImageConfig

@@ -1,0 +1,76 @@
+"""The limits of one replica, which the worker sets for itself before it loads anything.
+
+`cpu_cores` becomes a set of CPUs that this process and its threads may use, and the number of threads that numerical
+libraries start. `memory_gb` is compared with the resident memory twice a second: a worker that uses more says so and
+exits, and the server starts it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import sys
+import threading
+from typing import Any, Callable, Iterable, List, Mapping, Optional
+
+TOO_MUCH_MEMORY = 4
+"""The exit code of a worker that uses more memory than it may."""
+
+CHECK_SECONDS = 0.5
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def apply_limits(options: Mapping[str, Any], who: str) -> None:
+    """Set the limits that the options name; `who` spreads replicas over the CPUs."""
+    cores, memory = options.get("cpu_cores"), options.get("memory_gb")
+    if cores is not None:
+        chosen = choose_cpus(os.sched_getaffinity(0), float(cores), who)
+        os.sched_setaffinity(0, chosen)
+        for name in _THREADS:
+            os.environ.setdefault(name, str(len(chosen)))
+    if memory is not None:
+        watch_memory(float(memory), resident_bytes, _give_up)
+
+
+def choose_cpus(available: Iterable[int], cores: float, who: str) -> List[int]:
+    """Return as many CPUs as the cores need; different replicas begin at different ones."""
+    known = sorted(available)
+    count = min(len(known), max(1, math.ceil(cores)))
+    first = int(hashlib.sha256(who.encode()).hexdigest(), 16) % len(known)
+    return [known[(first + number) % len(known)] for number in range(count)]
+
+
+def watch_memory(
+    limit_gb: float, measure: Callable[[], int], give_up: Callable[[str], None], once: bool = False
+) -> Optional[threading.Thread]:
+    """Call `give_up` as soon as `measure` is above the limit; with `once`, look only now."""
+
+    def look() -> bool:
+        used = measure() / 1e9
+        if used > limit_gb:
+            give_up(f"this worker uses {used:.2f} GB of memory, more than memory_gb={limit_gb:g} allows")
+        return used > limit_gb
+
+    def watch() -> None:
+        pause = threading.Event()
+        while not look():
+            pause.wait(CHECK_SECONDS)
+
+    if once:
+        look()
+        return None
+    thread = threading.Thread(target=watch, name="memory", daemon=True)
+    thread.start()
+    return thread
+
+
+def resident_bytes() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _give_up(message: str) -> None:
+    sys.stderr.write(f"{message}\nhint: deploy with a larger memory_gb\n")
+    sys.stderr.flush()
+    os._exit(TOO_MUCH_MEMORY)

@@ -1,0 +1,148 @@
+"""Changes of a web service under load: no request fails, and a bad version gets none."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from azureml.core import Model, Workspace
+from azureml.core.model import InferenceConfig
+from azureml.core.webservice import AksWebservice, Webservice
+from azureml.exceptions import WebserviceException
+from footplate.testing.waiting import wait_until
+
+from .ops_tools import kill_server
+
+
+@pytest.fixture
+def ws(workspace: Workspace) -> Iterator[Workspace]:
+    """A workspace whose services are deleted at the end."""
+    yield workspace
+    for service in Webservice.list(workspace):
+        service.delete()
+
+
+@pytest.fixture
+def model(ws: Workspace, tmp_path: Path) -> Model:
+    (tmp_path / "model.txt").write_text("m")
+    return Model.register(ws, str(tmp_path / "model.txt"), "model")
+
+
+def answering(folder: Path, text: str) -> InferenceConfig:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "score.py").write_text(text)
+    return InferenceConfig("score.py", source_directory=str(folder))
+
+
+def saying(folder: Path, word: str) -> InferenceConfig:
+    return answering(folder / word, f"import os\ndef run(data):\n return [{word!r}, os.getpid()]\n")
+
+
+class Load:
+    """Clients that send requests until they are stopped, and count the answers."""
+
+    def __init__(self, service: Webservice, clients: int = 3) -> None:
+        self.url = urlsplit(str(service.scoring_uri))
+        self.answers: Counter[str] = Counter()
+        self.problems: list[str] = []
+        self.pids: set[int] = set()
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._send) for _ in range(clients)]
+
+    def _send(self) -> None:
+        connection = http.client.HTTPConnection(str(self.url.hostname), self.url.port, timeout=90)
+        while not self._stop.is_set():
+            try:
+                connection.request("POST", self.url.path, b"{}")
+                response = connection.getresponse()
+                body = response.read()
+            except OSError as error:
+                self.problems.append(repr(error))
+                connection.close()
+                continue
+            if response.status == 200:
+                word, pid = json.loads(body)
+                self.answers[word] += 1
+                self.pids.add(pid)
+            else:
+                self.problems.append(f"{response.status} {body[:200]!r}")
+            self._stop.wait(0.005)
+
+    @contextmanager
+    def running(self) -> Iterator[Load]:
+        for thread in self._threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            self._stop.set()
+            for thread in self._threads:
+                thread.join()
+
+
+def deploy(ws: Workspace, name: str, model: Model, config: InferenceConfig, replicas: int = 1) -> Webservice:
+    options = AksWebservice.deploy_configuration(num_replicas=replicas, auth_enabled=False)
+    service = Model.deploy(ws, name, [model], config, options)
+    service.wait_for_deployment()
+    return service
+
+
+def test_updates_under_load_fail_no_request(ws: Workspace, model: Model, tmp_path: Path) -> None:
+    service = deploy(ws, "rolling", model, saying(tmp_path, "one"))
+    with Load(service).running() as load:
+        service.update(inference_config=saying(tmp_path, "two"))
+        service.wait_for_deployment()
+        wait_until(lambda: load.answers["two"] > 50)
+        broken = answering(tmp_path / "broken", "def init():\n raise ValueError('no such weights')\ndef run(data): 1\n")
+        service.update(inference_config=broken)
+        with pytest.raises(WebserviceException, match="no such weights"):
+            service.wait_for_deployment()
+        assert service.state == "Healthy"
+        service.update(inference_config=saying(tmp_path, "four"), share=50)
+        service.wait_for_deployment()
+        wait_until(lambda: load.answers["four"] > 50)
+        service.split({2: 0, 4: 100})
+        service.update(inference_config=saying(tmp_path, "five"), shadow=True)
+        service.wait_for_deployment()
+        wait_until(lambda: service.versions[-1].shadow_differences > 5)
+        assert load.answers["five"] == 0
+    assert load.problems == []
+    assert set(load.answers) == {"one", "two", "four"}
+    states = {version.number: version.state for version in service.versions}
+    assert (states[1], states[3]) == ("stopped", "failed")
+
+
+def test_killed_processes_under_load_come_back(ws: Workspace, model: Model, tmp_path: Path, home: Path) -> None:
+    service = deploy(ws, "stubborn", model, saying(tmp_path, "one"), replicas=2)
+    with Load(service).running() as load:
+        wait_until(lambda: len(load.pids) == 2)
+        for _ in range(3):
+            seen = set(load.pids)
+            os.kill(max(load.pids), signal.SIGKILL)
+            load.pids.clear()
+            wait_until(lambda seen=seen: len(load.pids - seen) >= 1)
+        assert load.problems == []
+        kill_server(home)
+        before = load.answers["one"]
+        wait_until(lambda: load.answers["one"] > before + 100)  # nobody needs the server for that
+        assert load.problems == []
+        assert service.state == "Healthy"  # this starts the next server
+        gateway = json.loads((home / "serving" / "gateway.json").read_text())
+        os.kill(gateway["pid"], signal.SIGKILL)
+        killed = time.monotonic()
+        wait_until(lambda: json.loads((home / "serving" / "gateway.json").read_text())["pid"] != gateway["pid"])
+        assert time.monotonic() - killed < 30
+        count = load.answers["one"]
+        wait_until(lambda: load.answers["one"] > count + 100)  # at the same address
+    assert not [problem for problem in load.problems if problem[0].isdigit()], load.problems[:5]

@@ -1,0 +1,28 @@
+"""Limits of a replica: which CPUs it may use, and what happens when it uses too much memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from footplate.serving.worker.limits import choose_cpus, resident_bytes, watch_memory
+
+
+@pytest.mark.parametrize("cores, count", [(0.1, 1), (1, 1), (1.5, 2), (4, 4), (100, 8)])
+def test_a_replica_gets_whole_cpus_and_at_most_all(cores: float, count: int) -> None:
+    chosen = choose_cpus(range(8), cores, "a")
+    assert len(chosen) == len(set(chosen)) == count and set(chosen) <= set(range(8))
+
+
+def test_replicas_begin_at_different_cpus() -> None:
+    assert len({choose_cpus(range(64), 1, f"service/{number}")[0] for number in range(20)}) > 5
+
+
+def test_a_worker_above_its_memory_says_how_much_it_uses() -> None:
+    said: list[str] = []
+    watch_memory(1.0, lambda: 1_500_000_000, said.append, once=True)
+    watch_memory(1.0, lambda: 900_000_000, said.append, once=True)
+    assert said == ["this worker uses 1.50 GB of memory, more than memory_gb=1 allows"]
+
+
+def test_the_resident_memory_of_this_process_is_plausible() -> None:
+    assert 1_000_000 < resident_bytes() < 10**12
