@@ -7,8 +7,6 @@ FOOTPLATE_PASS_ENVIRONMENT, names further variables.
 
 from __future__ import annotations
 
-import fnmatch
-import re
 from typing import Dict, Mapping, Tuple
 
 from footplate import environ
@@ -23,7 +21,7 @@ JOBS: Dict[str, Tuple[str, ...]] = {
         "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
     ),
 }  # fmt: skip
-"""The base environment of a job: patterns by purpose."""
+"""The base environment of a job, by purpose. A `*` at the end stands for any characters."""
 
 BUILDS: Dict[str, Tuple[str, ...]] = {
     "package indexes": ("UV_*", "PIP_*", "CONDARC", "CONDA_*", "RATTLER_*", "NETRC", "PYENV_ROOT"),
@@ -37,8 +35,11 @@ BUILDS: Dict[str, Tuple[str, ...]] = {
 }  # fmt: skip
 """Variables that builds of environments have beyond those of jobs."""
 
-_NEVER = ("CONDA_PREFIX*", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "CONDA_PROMPT_MODIFIER", "UV_PUBLISH_*")
-"""Exceptions to the patterns: they describe the starter's shell, or grant a right to publish."""
+_NEVER = (
+    "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_SHLVL", "CONDA_PROMPT_MODIFIER", "UV_PUBLISH_", environ.PREFIX,
+    *environ.AZURE_PREFIXES,
+)  # fmt: skip
+"""Beginnings of names that are exceptions: they describe the starter's shell or a job, or grant a right to publish."""
 
 _AGENTS = ("PYTHONPATH",)  # finds Footplate itself; no job and no build gets it
 
@@ -74,19 +75,11 @@ def _extra(inherited: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def _select(inherited: Mapping[str, str], *patterns: Tuple[str, ...]) -> Dict[str, str]:
-    wanted, never = _compiled(tuple(each for group in patterns for each in group)), _compiled(_NEVER)
+    wanted = [each for group in patterns for each in group]
+    names = {each for each in wanted if not each.endswith("*")}
+    prefixes = tuple(each[:-1] for each in wanted if each.endswith("*"))
     return {
         name: value
         for name, value in inherited.items()
-        if wanted.fullmatch(name) and not never.fullmatch(name) and not name.startswith(_OURS)
+        if (name in names or name.startswith(prefixes)) and not name.startswith(_NEVER)
     }
-
-
-_OURS = (environ.PREFIX, *environ.AZURE_PREFIXES)
-_cache: Dict[Tuple[str, ...], re.Pattern[str]] = {}
-
-
-def _compiled(patterns: Tuple[str, ...]) -> re.Pattern[str]:
-    if patterns not in _cache:
-        _cache[patterns] = re.compile("|".join(map(fnmatch.translate, patterns)))
-    return _cache[patterns]

@@ -16,6 +16,7 @@
     bytecode           bytecode, compiled once per wheel by compiler.py
     pythons            the Pythons of this machine
     requirements       lines of requirements files
+    index_policy       addresses that environments may name
     url_credentials    passwords and tokens in addresses
     subprocesses       programs whose messages are shown while they work
 
@@ -62,6 +63,10 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
     if found.known:
         settings = replace(settings, logins=Logins({**settings.logins.known, **found.known}))
     say = settings.logins.listen(say)
+    if settings.indexes != ("any",):
+        from footplate.environments import index_policy  # noqa: PLC0415  # lazy: most servers restrict nothing
+
+        index_policy.check(spec, settings.indexes)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
     from footplate.environments.containers import availability  # noqa: PLC0415  # lazy: most runs need no container

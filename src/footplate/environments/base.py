@@ -26,7 +26,8 @@ class ResolverSettings:
     from PyPI, `auto` solves where that is possible. `containers`: `use` them where an engine works, and warn where
     none does; `require` one; `ignore` them. `image` serves runs that want a container and name no image; `{python}` in
     it becomes the requested version. `cpu_builds` replaces packages for GPUs by those for CPUs. `logins` open the
-    channels and indexes that specs name by their bare addresses.
+    channels and indexes that specs name by their bare addresses. `indexes`: addresses that specs may name
+    (`index_policy`).
     """
 
     root: Path
@@ -36,6 +37,7 @@ class ResolverSettings:
     image: str = "docker.io/library/python:{python}-slim"
     logins: Logins = NO_LOGINS
     cpu_builds: bool = False
+    indexes: tuple[str, ...] = ("any",)
 
 
 @dataclass(frozen=True)

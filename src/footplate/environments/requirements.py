@@ -19,7 +19,7 @@ _ARCHIVE = re.compile(r"([A-Za-z0-9_.-]+?)-\d[^-/]*\.(?:tar\.gz|tar\.bz2|tgz|zip
 _LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|--constraint)|.*@\s*(file:|\.{0,2}/)")
 _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
 _PANDAS = re.compile(r"[^\[;]*\[[^\]]*\bpandas\b[^\]]*\][^;]*(?P<marker>;.*)?", re.IGNORECASE)
-_EDITABLE = re.compile(r"(-e\s*|--editable[\s=]\s*)")
+_EDITABLE = re.compile(r"^(-e\s*|--editable[\s=]\s*)")
 _PLACE = re.compile(r"(-c\s*|--constraint[\s=]\s*|[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*)")
 _RELATIVE = re.compile(
     r"(?:[\w.-]+\s*(?:\[[^\]]*\])?\s*@\s*)?"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -29,14 +31,16 @@ def stream(
     text: str | None = None,
     keep_open: Sequence[int] = (),
     show_output: bool = False,
+    unprivileged: bool = False,
 ) -> Finished:
     """Run a program in the root directory with `text` as its input, and pass its messages to `say` line by line.
 
     The program ends with us: when the caller is interrupted, it and everything that it started are killed. `keep_open`
     are file locks that it inherits, so that they outlive a killed caller for as long as the program still writes.
+    `unprivileged`: nothing that it starts gains privileges, not even with sudo, on systems that can prevent it.
     """
     process = subprocess.Popen(
-        argv,
+        [*(_no_new_privileges() if unprivileged else ()), *argv],
         stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -78,6 +82,16 @@ def stream(
             process.wait()
         process.stdout.close()
         process.stderr.close()
+
+
+@functools.cache
+def _no_new_privileges() -> tuple[str, ...]:
+    program = shutil.which("setpriv")
+    if program is None:
+        return ()
+    argv = (program, "--no-new-privs", "--")
+    works = subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0
+    return argv if works else ()
 
 
 def _write(target: IO[str], text: str) -> None:

@@ -172,7 +172,7 @@ def run_uv(
         environ.pop(name, None)
     argv = [find_uv(), *arguments, *(pip_flags(settings) if arguments[0] == "pip" else ())]
     revealed = None if text is None else logins.reveal(text)
-    done = stream(argv, logins.listen(say), environ, revealed, keep_open)
+    done = stream(argv, logins.listen(say), environ, revealed, keep_open, unprivileged=True)
     return done.code, logins.conceal(done.output), logins.conceal(done.messages)
 
 

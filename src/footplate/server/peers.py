@@ -21,7 +21,7 @@ STATE = "peer"
 
 _CREDENTIALS = struct.Struct("3i")
 _OPTION = getattr(socket, "SO_PEERCRED", None)  # Linux only; elsewhere the file mode alone decides
-_DEEPEST = 64
+_DEEPEST, _MOST_KNOWN = 64, 4096
 
 
 class Peer:
@@ -40,18 +40,35 @@ class Peer:
     def _examine(self, home: str) -> str | None:
         if self._uid not in (0, os.geteuid()):
             return f"the user with the id {self._uid} does not own this server"
-        pid, variables = self.pid, _variables(self.pid)
+        if _OPTION is None:  # this system does not name the process
+            return None
+        variables = _variables(self.pid)
         if variables is None:
-            return f"process {pid} cannot be examined"
-        for _ in range(_DEEPEST):
-            run = _run_of(variables, home)
-            if run is not None:
-                return f"process {self.pid} belongs to run {run}"
-            pid = _parent(pid)
-            if pid <= 1:
-                break
-            variables = _variables(pid) or {}
-        return None
+            return f"process {self.pid} cannot be examined"
+        run = _run_of(variables, home) or _run_above(_look(self.pid)[0], home)
+        return None if run is None else f"process {self.pid} belongs to run {run}"
+
+
+_outside: dict[tuple[int, bytes, str], None] = {}
+"""Processes, by pid, start time and home, that belong to no run, and never will: most clients share their ancestors."""
+
+
+def _run_above(pid: int, home: str) -> str | None:
+    """Return the run of this home that a process, or one above it, belongs to."""
+    seen: list[tuple[int, bytes, str]] = []
+    while pid > 1 and len(seen) < _DEEPEST:
+        parent, started = _look(pid)
+        if not started or (pid, started, home) in _outside:
+            break
+        run = _run_of(_variables(pid) or {}, home)
+        if run is not None:
+            return run
+        seen.append((pid, started, home))
+        pid = parent
+    if len(_outside) > _MOST_KNOWN:
+        _outside.clear()
+    _outside.update(dict.fromkeys(seen))
+    return None
 
 
 def peer_of(transport: asyncio.Transport) -> Peer | None:
@@ -80,15 +97,17 @@ def _variables(pid: int) -> dict[str, str] | None:
         with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
             entries = file.read().split(b"\0")
     except OSError:
-        return None if _OPTION is not None else {}
+        return None
     ours = (os.fsdecode(entry).partition("=") for entry in entries if entry.startswith(environ.PREFIX.encode()))
     return {name: value for name, _, value in ours}
 
 
-def _parent(pid: int) -> int:
+def _look(pid: int) -> tuple[int, bytes]:
+    """Return the parent of a process and its start time."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             text = file.read(4096)
     except OSError:
-        return 0
-    return int(text[text.rfind(b")") + 2 :].split()[1])  # the name of the command may contain spaces and brackets
+        return 0, b""
+    fields = text[text.rfind(b")") + 2 :].split()  # the name of the command may contain spaces and brackets
+    return int(fields[1]), fields[19]

@@ -6,6 +6,7 @@ conda = auto                or solve: conda packages only from their channels; o
 containers = use            or require: a run that requests one fails without an engine; or ignore: no run gets one
 image = docker.io/library/python:{python}-slim      for runs that request a container and name no image
 builds = auto               or gpu: packages for GPUs also on a machine without one; or cpu: never
+indexes = any               or own: only indexes of the machine's configuration; or addresses that runs may name
 
 [computes]
 shapes = nearest            or exact: a run on a cluster whose vm_size this machine does not have is refused
@@ -55,6 +56,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "containers": ("use", "require", "ignore"),
         "image": (),
         "builds": ("auto", "gpu", "cpu"),
+        "indexes": (),
     },
     "computes": {"shapes": ("nearest", "exact")},
     "jobs": {"pass_environment": ()},
@@ -69,6 +71,7 @@ class Settings:
     containers: str = "use"
     image: str = ResolverSettings.image
     builds: str = "auto"
+    indexes: str = "any"
     shapes: str = "nearest"
     pass_environment: str = ""
 
@@ -149,7 +152,19 @@ def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
     # Other engines start runs on other machines, whose GPUs are not known here.
     no_gpu = not machine_has_gpu() and not read_engines(home)
     cpu_builds = no_gpu if known.builds == "auto" else known.builds == "cpu"
-    return ResolverSettings(home / "environments", *rules, logins=Logins(logins), cpu_builds=cpu_builds)
+    return ResolverSettings(
+        home / "environments", *rules, Logins(logins), cpu_builds, _indexes(home / NAME, known.indexes)
+    )
+
+
+def _indexes(path: Path, value: str) -> tuple[str, ...]:
+    """Return the addresses that environments may name: any, none but those of the machine (own), or a list."""
+    found = tuple(value.replace(",", " ").split())
+    if found not in (("any",), ("own",)) and not (found and all("://" in each for each in found)):
+        raise InvalidInput(
+            f"{path} says indexes = {value}", "use any, own, or addresses such as https://pypi.org/simple"
+        )
+    return found
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

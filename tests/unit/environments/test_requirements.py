@@ -125,3 +125,11 @@ def test_content_of_local_packages_identifies_them(tmp_path: Path) -> None:
     assert requirements.local_content(lines) == before
     (tmp_path / "package" / "code.py").write_text("2")
     assert requirements.local_content(lines) != before
+
+
+@pytest.mark.parametrize(
+    "line", ["azure-eventhub==5.11", "--extra-index-url https://host/simple", "a @ https://h/a-e/a"]
+)
+def test_an_e_inside_a_line_is_not_the_option_for_editable_installs(line: str) -> None:
+    assert clean([line]) == [line]
+    assert clean(["-e git+https://host/a-e/b"]) == ["git+https://host/a-e/b"]

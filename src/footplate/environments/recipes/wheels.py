@@ -142,7 +142,7 @@ class _WheelBuild:
         environ.setdefault("MAKEFLAGS", f"-j{len(os.sched_getaffinity(0))}")
         environ.update(self._recipe["variables"])
         argv = [self._python, "-m", "pip", *arguments]
-        done = stream(argv, self._show, environ, keep_open=[self._context.lock_fd], show_output=True)
+        done = stream(argv, self._show, environ, keep_open=[self._context.lock_fd], show_output=True, unprivileged=True)
         if done.code != 0:
             self._explain(done.messages.splitlines()[-_LAST_LINES:])
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from footplate import environ
 from footplate.disk import atomic_write
+from footplate.domain.inherited_variables import agent_variables
 
 FRESH_SECONDS = 5.0
 """A status that is older than this says nothing about the gateway of now."""
@@ -54,12 +55,11 @@ class GatewayProcess:
         if self.is_running():
             return
         (self._home / "logs").mkdir(exist_ok=True)
-        variables = {n: v for n, v in os.environ.items() if not environ.belongs_to_job(n)}
         with (self._home / "logs" / "gateway.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "footplate.serving.gateway", "--home", str(self._home)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, start_new_session=True,
-                env={**variables, environ.HOME: str(self._home)},
+                env={**agent_variables(os.environ), environ.HOME: str(self._home)},
             )  # fmt: skip
 
     def is_running(self) -> bool:
