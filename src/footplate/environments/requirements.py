@@ -20,7 +20,7 @@ _LOCAL = re.compile(r"(\.{0,2}/|~|file:|-e\s|--editable|-r\s|--requirement|-c\s|
 _FILE = re.compile(r"(?!\S*://)[^@\s]+\.(whl|tar\.gz|zip)\s*(;|$)")
 _PANDAS = re.compile(r"[^\[;]*\[[^\]]*\bpandas\b[^\]]*\][^;]*(?P<marker>;.*)?", re.IGNORECASE)
 _EDITABLE = re.compile(r"^(-e\s*|--editable[\s=]\s*)")
-_PLACE = re.compile(r"(-c\s*|--constraint[\s=]\s*|[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*)")
+_PLACE = re.compile(r"^(-c\s*|--constraint[\s=]\s*|[A-Za-z0-9][\w.-]*\s*(\[[^\]]*\])?\s*@\s*)")
 _RELATIVE = re.compile(
     r"(?:[\w.-]+\s*(?:\[[^\]]*\])?\s*@\s*)?"
     r"(?:file:(?!/)|~|\.{1,2}(?:$|[/\[\s;])|(?!/)[^\s:@\[;+]+/|[^\s:/]+\.(?:whl|tar\.gz|zip)(?:$|[\s;]))"

@@ -133,3 +133,11 @@ def test_content_of_local_packages_identifies_them(tmp_path: Path) -> None:
 def test_an_e_inside_a_line_is_not_the_option_for_editable_installs(line: str) -> None:
     assert clean([line]) == [line]
     assert clean(["-e git+https://host/a-e/b"]) == ["git+https://host/a-e/b"]
+
+
+def test_a_local_file_below_a_folder_with_a_dash_has_a_digest(tmp_path: Path) -> None:
+    wheel = tmp_path / "my-code" / "x.whl"
+    wheel.parent.mkdir()
+    wheel.write_bytes(b"x")
+    for line in (str(wheel), f"x @ {wheel}", f"-c {wheel}"):
+        assert list(requirements.local_content([line])) == [str(wheel)]
