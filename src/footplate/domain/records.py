@@ -281,13 +281,22 @@ class Lock:
 
 @dataclass(frozen=True)
 class CuratedView:
-    """A curated environment. `nearest` is the tested one that replaces it; null for a tested one."""
+    """A curated environment. `nearest` is the tested one that replaces it; null for a tested one.
+
+    `deviations` tell how it differs from Azure's, `left_out` which packages are missing, and `day` the day up to which
+    releases are installed. `unavailable` is the reason why it cannot be used; `similar` names another one.
+    """
 
     name: str
     python: str
     requirements: Tuple[str, ...]
     nearest: Optional[str] = None
     left_out: Tuple[str, ...] = ()
+    day: Optional[str] = None
+    deviations: Tuple[str, ...] = ()
+    similar: Optional[str] = None
+    unavailable: Optional[str] = None
+    variables: Dict[str, str] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

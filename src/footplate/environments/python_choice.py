@@ -20,6 +20,9 @@ from footplate.environments.pythons import Python, Version
 from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
 from footplate.errors import InvalidInput
 
+DAY = "released until"
+"""Key of a spec's options: the day up to which releases are installed."""
+
 _PINNED = re.compile(r"[^;=<>!~]+===?\s*[^*,;\s]+\s*(;.*)?")
 _NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)==\S+ has no (?:usable )?wheels")
 
@@ -34,7 +37,7 @@ def lock_requirements(
         mpi=bool(spec.options.get(adaptations.MPI)) and not adaptations.machine_has_mpi(),
         cpu_builds=settings.cpu_builds,
     )  # fmt: skip
-    job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say)
+    job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say, spec.options.get(DAY))
     if spec.interpreter is not None:
         return job.content(spec.interpreter, job.pin(spec.interpreter))
     asked = pythons.choose(spec.python, settings.root)
@@ -57,6 +60,7 @@ class _Locking:
     azureml: Mapping[str, str]
     settings: ResolverSettings
     say: Say
+    day: str | None = None
 
     @property
     def wanted(self) -> Sequence[str]:
@@ -64,7 +68,7 @@ class _Locking:
 
     def pin(self, python: str, day: str | None = None, options: Sequence[str] = ()) -> Pins:
         target = Target(("--python", python), _label(python), self.settings, self.say)
-        return pin([*options, *self.wanted], self.adapted.soft, target, day, self.adapted.undated)
+        return pin([*options, *self.wanted], self.adapted.soft, target, day or self.day, self.adapted.undated)
 
     def content(self, python: str, pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
         options = [line for line in self.wanted if is_option(line)]

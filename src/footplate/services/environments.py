@@ -52,4 +52,7 @@ class EnvironmentService:
 
 
 def _view(entry: curated.Curated) -> CuratedView:
-    return CuratedView(entry.name, entry.python, entry.requirements, entry.nearest, entry.left_out)
+    return CuratedView(
+        entry.name, entry.python, entry.requirements, entry.nearest, entry.left_out, entry.day, entry.deviations,
+        entry.similar, entry.unavailable, entry.variables,
+    )  # fmt: skip

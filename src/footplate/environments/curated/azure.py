@@ -1,7 +1,8 @@
-"""Azure's curated environments: their packages, as far as they were published, and the nearest of ours.
+"""Azure's curated environments: the packages of their published definitions, at versions of that date.
 
-Packages named azureml are not listed, because Footplate provides them. Horovod has no wheels, and building it takes
-minutes: it is listed as left out, and only runs over MPI get it.
+The Python is Azure's own if it can run jobs, else the newest one that the packages have wheels for. `deviations` say
+where no such wheels exist. Horovod has no wheels, and building it takes minutes: only runs over MPI get it. Developer
+tools of the definitions (debugpy, ipykernel, py-spy) are not installed.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import re
 from footplate.environments.curated import tested
 from footplate.environments.curated.base import Curated
 
-_OLD_PYTHON = "3.6.2"
-_OF_THOSE_DAYS = "numpy<1.20"
-_PROTOBUF = "protobuf<3.21"
+_NEW_PYTHON = "Python {} instead of {}, which cannot run jobs"
+
+# ── Definitions of 2020: Python 3.6 ───────────────────────────────────────────────────────────────────────────────────
+
+_2020 = "2020-12-31"
+_SDK_2020 = ("azureml-defaults==1.8.0",)
+_BOUNDS = ("numpy<1.20", "protobuf<3.21")
 """Wheels of 2020 have no upper bounds, and fail with later versions of these two."""
 
 # version → torch, torchvision, horovod
@@ -26,6 +31,7 @@ _TORCHES = {
     "1.5": ("1.5.0", "0.6.0", "0.19.1"),
     "1.6": ("1.6.0", "0.7.0", "0.20.0"),
 }
+_FIRST_TORCH = "1.4"  # with wheels for Python 3.8
 # version → tensorflow, horovod
 _TENSORFLOWS = {
     "1.10": ("1.10.0", "0.15.2"),
@@ -36,79 +42,234 @@ _TENSORFLOWS = {
     "2.2": ("2.2.0", "0.19.5"),
     "2.3": ("2.3.0", "0.20.0"),
 }
-_TABLES = ("matplotlib>=3.3,<3.4", "pandas>=1.1,<1.2", "scipy>=1.5,<1.6", "numpy>=1.10,<1.20", "joblib==0.17.0")
+_FIRST_TENSORFLOW = "2.2"  # with wheels for Python 3.8
 
 
-def _torch(version: str, kind: str) -> Curated:
-    torch, vision, horovod = _TORCHES[version]
+def _instead(package: str, found: str, wanted: str) -> str:
+    return f"{package} {found} instead of {wanted}, which has no wheels for Python 3.8 or newer"
+
+
+def _torch_2020(version: str, kind: str) -> Curated:
+    wanted, _, horovod = _TORCHES[version]
+    old = float(version) < float(_FIRST_TORCH)
+    torch, vision, _ = _TORCHES[_FIRST_TORCH if old else version]
     board = "tensorboard==1.15.0" if version == "1.6" else "tensorboard==1.14.0"
-    extras = ("mkl==2018.0.3", *(() if version == "1.0" else (board, "future==0.17.1", _PROTOBUF)), _OF_THOSE_DAYS)
-    nearest = tested.TORCH_GPU if kind == "GPU" else tested.TORCH_CPU
-    wanted = (f"torch=={torch}", f"torchvision=={vision}", *extras)
-    mpi = (f"horovod=={horovod}",)
-    return Curated(f"AzureML-PyTorch-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, mpi, ("future",), mpi)
-
-
-def _tensorflow(version: str, kind: str) -> Curated:
-    tensorflow, horovod = _TENSORFLOWS[version]
-    name, nearest = (
-        ("tensorflow-gpu", tested.TENSORFLOW_GPU) if kind == "GPU" else ("tensorflow", tested.TENSORFLOW_CPU)
+    extras = ("mkl==2018.0.3", *(() if version == "1.0" else (board, "future==0.17.1")), *_BOUNDS)
+    return Curated(
+        f"AzureML-PyTorch-{version}-{kind}",
+        "3.8",
+        (*_SDK_2020, f"torch=={torch}", f"torchvision=={vision}", *extras),
+        (tested.TORCH_GPU if kind == "GPU" else tested.TORCH_CPU).name,
+        left_out=(f"horovod=={horovod}",),
+        source_only=("future",),
+        with_mpi=(f"horovod=={horovod}",),
+        day=_2020,
+        deviations=(_NEW_PYTHON.format("3.8", "3.6.2"), *((_instead("torch", torch, wanted),) if old else ())),
     )
-    bounds = (_PROTOBUF, "h5py<3", _OF_THOSE_DAYS)
-    wanted = (f"{name}=={tensorflow}", *bounds)
-    mpi = (f"horovod=={horovod}",)
-    return Curated(f"AzureML-TensorFlow-{version}-{kind}", _OLD_PYTHON, wanted, nearest.name, mpi, with_mpi=mpi)
 
 
-def _sklearn(name: str, python: str, *requirements: str) -> Curated:
-    return Curated(name, python, requirements, tested.SKLEARN.name)
+def _tensorflow_2020(version: str, kind: str) -> Curated:
+    wanted, horovod = _TENSORFLOWS[version]
+    old = version in ("2.0", "2.1")
+    tensorflow, _ = _TENSORFLOWS[_FIRST_TENSORFLOW if old else version]
+    name = "tensorflow-gpu" if kind == "GPU" else "tensorflow"
+    return Curated(
+        f"AzureML-TensorFlow-{version}-{kind}",
+        "3.8",
+        (*_SDK_2020, f"{name}=={tensorflow}", "h5py<3", *_BOUNDS),
+        (tested.TENSORFLOW_GPU if kind == "GPU" else tested.TENSORFLOW_CPU).name,
+        left_out=(f"horovod=={horovod}",),
+        with_mpi=(f"horovod=={horovod}",),
+        day=_2020,
+        deviations=(
+            _NEW_PYTHON.format("3.8", "3.6.2"),
+            *((_instead("tensorflow", tensorflow, wanted),) if old else ()),
+        ),
+    )
+
+
+def _chainer(version: str, kind: str, cupy: str, mpi4py: str) -> Curated:
+    return Curated(
+        f"AzureML-Chainer-{version}-{kind}",
+        "3.8",
+        (*_SDK_2020, f"chainer=={version}", *_BOUNDS),
+        left_out=(cupy,) if kind == "GPU" else (),
+        source_only=("chainer",),
+        with_mpi=(f"mpi4py=={mpi4py}",),
+        day=_2020,
+        deviations=(
+            _NEW_PYTHON.format("3.8", "3.6.2"),
+            *((f"no {cupy}, which has no wheels for Python 3.8: it computes on the CPU",) if kind == "GPU" else ()),
+        ),
+        similar=(tested.TORCH_GPU if kind == "GPU" else tested.TORCH_CPU).name,
+    )
 
 
 _TUTORIAL = ("mlflow", "sklearn-pandas", "pandas", "numpy", "tqdm", "scikit-learn", "matplotlib")
+_OF_2020 = (
+    Curated(
+        "AzureML-Minimal", "3.8", _SDK_2020, tested.MINIMAL.name,
+        day=_2020, deviations=(_NEW_PYTHON.format("3.8", "3.6.2"),),
+    ),
+    Curated(
+        "AzureML-Tutorial", "3.8", (*_SDK_2020, *_TUTORIAL), tested.SKLEARN.name,
+        day=_2020, deviations=(_NEW_PYTHON.format("3.8", "3.6.2"),),
+    ),
+    Curated(
+        "AzureML-Scikit-learn-0.20.3", "3.8",
+        (*_SDK_2020, "scikit-learn==0.22.2.post1", "scipy==1.4.1", "joblib==0.14.1", *_BOUNDS), tested.SKLEARN.name,
+        day=_2020, deviations=(
+            _NEW_PYTHON.format("3.8", "3.6.2"), _instead("scikit-learn", "0.22.2", "0.20.3"),
+            "scipy 1.4.1 and joblib 0.14.1 instead of 1.2.1 and 0.13.2",
+        ),
+    ),
+    *(_torch_2020(version, kind) for version in _TORCHES for kind in ("CPU", "GPU")),
+    *(_tensorflow_2020(version, kind) for version in _TENSORFLOWS for kind in ("CPU", "GPU")),
+    *(_chainer("5.1.0", kind, "cupy-cuda90==5.1.0", "3.0.0") for kind in ("CPU", "GPU")),
+    *(_chainer("7.0.0", kind, "cupy-cuda101==7.0.0", "3.0.3") for kind in ("CPU", "GPU")),
+    Curated(
+        "AzureML-PySpark-MmlSpark-0.15", "3.8", (), similar=tested.SKLEARN.name,
+        unavailable="Spark 2.4 with MMLSpark 0.15 needs Java 8 and Python 3.7",
+    ),
+)  # fmt: skip
 
-ALL = (
-    Curated("AzureML-Minimal", _OLD_PYTHON, (), tested.MINIMAL.name),
-    Curated("AzureML-Tutorial", _OLD_PYTHON, _TUTORIAL, tested.SKLEARN.name),
-    _sklearn("AzureML-Scikit-learn-0.20.3", _OLD_PYTHON, "scikit-learn==0.20.3", "scipy==1.2.1", "joblib==0.13.2"),
-    _sklearn("AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "3.7", "scikit-learn==0.24.1", *_TABLES),
-    _sklearn("AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "3.6", "scikit-learn==0.24.1", *_TABLES),
-    _sklearn(
-        "AzureML-sklearn-1.0-ubuntu20.04-py38-cpu", "3.8", "scikit-learn==1.0.2", "pandas>=1.1,<1.4", "numpy<1.22"
-    ),
-    _sklearn("AzureML-sklearn-1.5", "3.10", "scikit-learn==1.5.1", "pandas>=2.1,<2.3", "numpy<2", "scipy<1.14"),
-    *(_torch(version, kind) for version in _TORCHES for kind in ("CPU", "GPU")),
-    *(_tensorflow(version, kind) for version in _TENSORFLOWS for kind in ("CPU", "GPU")),
+# ── Definitions of 2021 and 2022: Dockerfiles ─────────────────────────────────────────────────────────────────────────
+
+_2021 = "2022-03-31"
+_SDK_2021 = ("azureml-defaults==1.37.0", "azureml-mlflow==1.37.0")
+_TABLES_2021 = (
+    "matplotlib>=3.3,<3.4", "psutil>=5.8,<5.9", "tqdm>=4.59,<4.60", "pandas>=1.1,<1.2", "scipy>=1.5,<1.6",
+    "numpy>=1.10,<1.20",
+)  # fmt: skip
+
+
+def _sklearn_2021(name: str, python: str) -> Curated:
+    return Curated(
+        name, "3.9", (*_SDK_2021, "scikit-learn==0.24.1", "joblib<1.1", *_TABLES_2021), tested.SKLEARN.name,
+        day=_2021, deviations=(_NEW_PYTHON.format("3.9", python),),
+    )  # fmt: skip
+
+
+def _torch_2021(version: str, torch: str, vision: str, audio: str) -> Curated:
+    return Curated(
+        f"AzureML-pytorch-{version}-ubuntu18.04-py37-cuda11-gpu", "3.8",
+        (*_SDK_2021, f"torch=={torch}", f"torchvision=={vision}", f"torchaudio=={audio}", "tensorboard==2.4.0",
+         *_TABLES_2021, "protobuf<3.21"), tested.TORCH_GPU.name,
+        left_out=("horovod==0.21.3", "tensorflow-gpu==2.4.1", "onnxruntime-gpu<1.8", "nvidia-apex"),
+        with_mpi=("horovod==0.21.3",), day=_2021, deviations=(_NEW_PYTHON.format("3.8", "3.7"),),
+    )  # fmt: skip
+
+
+_OF_2021 = (
+    _sklearn_2021("AzureML-sklearn-0.24-ubuntu18.04-py37-cpu", "3.7"),
+    _sklearn_2021("AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "3.6"),
     Curated(
-        "AzureML-pytorch-1.10-ubuntu18.04-py38-cuda11-gpu",
-        "3.8",
-        ("torch==1.10.0", "torchvision==0.11.1", "torchaudio==0.10.0", "pandas>=1.3,<1.4", "scipy>=1.5,<1.8"),
-        tested.TORCH_GPU.name,
-        ("horovod==0.23",),
-        with_mpi=("horovod==0.23",),
+        "AzureML-sklearn-1.0-ubuntu20.04-py38-cpu", "3.8",
+        ("azureml-defaults==1.51.0", "azureml-mlflow==1.51.0", "scikit-learn~=1.0.0", "pandas~=1.3.0", "scipy~=1.10.0",
+         "numpy~=1.22.0", "joblib~=1.2.0", "matplotlib~=3.5.0", "psutil>=5.8,<6", "tqdm", "tensorboard"),
+        tested.SKLEARN.name, day="2023-12-31",
     ),
-    Curated("AzureML-tensorflow-2.16-cuda12", "3.10", ("tensorflow[and-cuda]==2.16.1",), tested.TENSORFLOW_GPU.name),
-    Curated("AzureML-tensorflow-2.11-cuda11", "3.9", ("tensorflow==2.11.0",), tested.TENSORFLOW_GPU.name),
-    Curated("AzureML-ACPT-pytorch-2.2-cuda12.1", "3.10", ("torch==2.2.2", "numpy<2"), tested.TORCH_GPU.name),
     Curated(
-        "AzureML-ACPT-pytorch-1.11-cuda11.3", "3.8", ("torch==1.11.0", "torchvision==0.12.0"), tested.TORCH_GPU.name
+        "AzureML-lightgbm-3.2-ubuntu18.04-py37-cpu", "3.8",
+        (*_SDK_2021, "lightgbm~=3.2.0", "xgboost~=1.4.0", "scikit-learn~=0.24.1", "dask~=2021.6.0",
+         "distributed~=2021.6.0", "dask-ml~=1.9.0", *_TABLES_2021),
+        day=_2021, deviations=(_NEW_PYTHON.format("3.8", "3.7"),), similar=tested.SKLEARN.name, left_out=("adlfs",),
     ),
-    Curated("AzureML-PySpark-MmlSpark-0.15", _OLD_PYTHON, (), tested.MINIMAL.name, ("pyspark", "mmlspark==0.15")),
-    Curated("AzureML-Chainer-5.1.0-CPU", _OLD_PYTHON, ("chainer==5.1.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.0",)),
-    Curated("AzureML-Chainer-5.1.0-GPU", _OLD_PYTHON, ("chainer==5.1.0", "cupy-cuda90==5.1.0"), tested.TORCH_GPU.name),
-    Curated("AzureML-Chainer-7.0.0-CPU", _OLD_PYTHON, ("chainer==7.0.0",), tested.TORCH_CPU.name, ("mpi4py==3.0.3",)),
-    Curated("AzureML-Chainer-7.0.0-GPU", _OLD_PYTHON, ("chainer==7.0.0", "cupy-cuda101==7.0.0"), tested.TORCH_GPU.name),
-)
+    _torch_2021("1.7", "1.7.1", "0.8.2", "0.7.2"),
+    _torch_2021("1.8", "1.8.1", "0.9.1", "0.8.1"),
+    _torch_2021("1.9", "1.9.0", "0.10.0", "0.9.0"),
+    Curated(
+        "AzureML-pytorch-1.10-ubuntu18.04-py38-cuda11-gpu", "3.8",
+        (*_SDK_2021, "torch==1.10.0", "torchvision==0.11.1", "torchaudio==0.10.0", "matplotlib>=3.3,<3.4",
+         "psutil>=5.8,<5.9", "tqdm>=4.59,<4.63", "pandas>=1.3,<1.4", "scipy>=1.5,<1.8", "numpy>=1.10,<1.22",
+         "tensorboard==2.6.0", "protobuf<3.21", "setuptools<60"),
+        tested.TORCH_GPU.name, with_mpi=("horovod==0.23",), day=_2021,
+        left_out=("horovod==0.23", "tensorflow-gpu==2.6.0", "onnxruntime-gpu<1.10", "nvidia-apex"),
+    ),
+    Curated(
+        "AzureML-tensorflow-2.4-ubuntu18.04-py37-cuda11-gpu", "3.8",
+        (*_SDK_2021, "tensorflow-gpu==2.4.1", "tensorboard==2.4.0", "tensorflow-datasets==4.3.0", *_TABLES_2021,
+         "protobuf<3.21"),
+        tested.TENSORFLOW_GPU.name, left_out=("horovod==0.21.3", "onnxruntime-gpu<1.8"),
+        with_mpi=("horovod==0.21.3",), day=_2021, deviations=(_NEW_PYTHON.format("3.8", "3.7"),),
+    ),
+    Curated(
+        "AzureML-tensorflow-2.7-ubuntu20.04-py38-cuda11-gpu", "3.8",
+        (*_SDK_2021, "tensorflow-gpu~=2.7.0", "matplotlib~=3.5.0", "pandas~=1.3.0", "scipy~=1.7.0", "numpy~=1.21.0",
+         "protobuf<3.21"),
+        tested.TENSORFLOW_GPU.name, left_out=("horovod~=0.23.0", "onnxruntime-gpu~=1.9.0"),
+        with_mpi=("horovod~=0.23.0",), day="2022-12-31",
+    ),
+)  # fmt: skip
+
+# ── Definitions of Azure/azureml-assets, since 2022 ───────────────────────────────────────────────────────────────────
+
+_TOOLS = ("matplotlib~=3.5.0", "psutil>=5.8,<6", "tqdm", "tensorboard")
+_PSUTIL = "psutil 5.9 instead of 5.8, which has no wheels for Python 3.10"
+_OF_NOW = (
+    Curated(
+        "AzureML-sklearn-1.5", "3.10",
+        ("azureml-defaults==1.58.0", "azureml-mlflow==1.58.0", "scikit-learn~=1.5.0", "pandas~=1.5.3", "scipy~=1.10.0",
+         "numpy~=1.22.0", "joblib~=1.2.0", *_TOOLS),
+        tested.SKLEARN.name, left_out=("scikit-learn-intelex",), day="2024-12-31", deviations=(_PSUTIL,),
+    ),
+    Curated(
+        "AzureML-lightgbm-3.3", "3.10",
+        ("azureml-defaults==1.58.0", "azureml-mlflow==1.58.0", "lightgbm~=3.3.0", "xgboost~=1.7.6",
+         "scikit-learn~=1.5.1", "pandas~=1.5.3", "scipy~=1.10.0", "numpy~=1.22.0", *_TOOLS),
+        day="2024-12-31", deviations=(_PSUTIL,), similar=tested.SKLEARN.name, left_out=("distributed", "adlfs"),
+    ),
+    Curated(
+        "AzureML-tensorflow-2.11-cuda11", "3.8",
+        ("azureml-defaults==1.54.0", "azureml-mlflow==1.54.0", "tensorflow~=2.11.1", "tensorflow-datasets~=4.5.0",
+         "pandas~=1.3.0", "scipy~=1.7.0", "numpy~=1.22.0", "protobuf~=3.19.0", *_TOOLS),
+        tested.TENSORFLOW_GPU.name, left_out=("horovod", "onnxruntime-gpu~=1.17.0"), with_mpi=("horovod==0.28.1",),
+        day="2023-12-31",
+    ),
+    Curated(
+        "AzureML-tensorflow-2.12-cuda11", "3.8",
+        ("azureml-defaults==1.54.0", "azureml-mlflow==1.54.0", "tensorflow~=2.12.0", "tensorflow-datasets~=4.5.0",
+         "pandas~=1.3.0", "scipy~=1.7.0", "numpy~=1.22.0", "protobuf~=4.22.0", *_TOOLS),
+        tested.TENSORFLOW_GPU.name, left_out=("horovod", "onnxruntime-gpu~=1.9.0"), with_mpi=("horovod==0.28.1",),
+        day="2023-12-31",
+    ),
+    Curated(
+        "AzureML-tensorflow-2.16-cuda12", "3.10",
+        ("azureml-defaults==1.58.0", "azureml-mlflow==1.58.0", "tensorflow[and-cuda]==2.16.2", "tf-keras==2.16.0",
+         "tensorflow-datasets~=4.9.0", "pandas==2.2.2", "scipy~=1.14.0", "numpy==1.23.5", *_TOOLS),
+        tested.TENSORFLOW_GPU.name, left_out=("horovod==0.28.1",), with_mpi=("horovod==0.28.1",), day="2024-12-31",
+        deviations=(_PSUTIL,), variables={"TF_USE_LEGACY_KERAS": "1"},
+    ),
+    Curated(
+        "AzureML-ACPT-pytorch-1.11-cuda11.3", "3.8",
+        ("azureml-defaults==1.53.0", "azureml-mlflow==1.53.0", "torch==1.11.0", "torchvision==0.12.0",
+         "torchaudio==0.11.0", "numpy<1.24", "protobuf<3.21", *_TOOLS),
+        tested.TORCH_GPU.name, left_out=("deepspeed", "onnxruntime-training", "torch-ort"), day="2023-08-31",
+    ),
+    Curated(
+        "AzureML-ACPT-pytorch-2.2-cuda12.1", "3.10",
+        ("azureml-defaults==1.58.0", "azureml-mlflow==1.58.0", "torch==2.2.2", "torchvision==0.17.2",
+         "torchaudio==2.2.2", "numpy<2", "transformers", *_TOOLS),
+        tested.TORCH_GPU.name, left_out=("deepspeed", "onnxruntime-training", "torch-ort"), day="2024-09-30",
+        deviations=(_PSUTIL,),
+    ),
+)  # fmt: skip
+
+ALL = (*_OF_2020, *_OF_2021, *_OF_NOW)
 
 # ── Names that are not in the list ────────────────────────────────────────────────────────────────────────────────────
 
 _GPU = re.compile(r"gpu|cuda", re.IGNORECASE)
-_PYTHON = re.compile(r"py(\d)(\d+)", re.IGNORECASE)
+_PYTHON = re.compile(r"py(\d)\.?(\d+)", re.IGNORECASE)
+_DAYS = {"3.6": _2020, "3.7": _2021, "3.8": "2023-06-30"}
 _FAMILIES = (
     (re.compile(r"pytorch|torch", re.IGNORECASE), "torch", tested.TORCH_CPU, tested.TORCH_GPU),
     (re.compile(r"tensorflow", re.IGNORECASE), "tensorflow", tested.TENSORFLOW_CPU, tested.TENSORFLOW_GPU),
     (re.compile(r"scikit-?learn|sklearn", re.IGNORECASE), "scikit-learn", tested.SKLEARN, tested.SKLEARN),
     (re.compile(r"onnx(runtime)?", re.IGNORECASE), "onnxruntime", tested.ONNX_CPU, tested.ONNX_GPU),
 )
+_COMPANIONS = {"torch": ("torchvision", "tensorboard"), "onnxruntime": ()}
+_USUAL = ("azureml-mlflow", "numpy<2", "pandas", "matplotlib")
 
 
 def understand(name: str) -> Curated | None:
@@ -121,7 +282,12 @@ def understand(name: str) -> Curated | None:
             continue
         nearest = gpu if _GPU.search(name) else cpu
         version = re.match(r"-?(\d+(?:\.\d+)*)", name[found.end() :])
-        python = _PYTHON.search(name[found.end() :])
-        wanted = (f"{package}=={version[1]}.*",) if version else nearest.requirements
-        return Curated(name, f"{python[1]}.{python[2]}" if python else tested.PYTHON, wanted, nearest.name)
+        in_name = _PYTHON.search(name[found.end() :])
+        python = f"{in_name[1]}.{in_name[2]}" if in_name else tested.PYTHON
+        companions = (*_COMPANIONS.get(package, ()), *_USUAL)
+        wanted = (f"{package}=={version[1]}.*", *companions) if version else nearest.requirements
+        return Curated(
+            name, python, wanted, nearest.name, day=_DAYS.get(python) if version else None,
+            deviations=("its definition is not in the catalogue: packages follow from the name",),
+        )  # fmt: skip
     return None

@@ -1,4 +1,5 @@
-"""Lock a curated environment's own packages if they can be resolved, else those of the nearest tested one."""
+"""Lock a curated environment's own packages if they can be resolved, else those of the nearest tested environment of
+the same framework. Another framework never takes its place: the error names the nearest one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,9 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
 from footplate.environments.adaptations import MPI
 from footplate.environments.base import ResolverSettings, Say
+from footplate.environments.curated import tested
 from footplate.environments.curated.base import Curated
+from footplate.environments.python_choice import DAY
 from footplate.environments.requirements import clean, name_of
 from footplate.errors import InvalidInput
 
@@ -24,15 +27,19 @@ def lock(
 ) -> Lock:
     """Lock the original packages or the substitute. Changes that the user made to a clone apply to both."""
     entry = curated.find(str(spec.options[OPTION]))
-    if entry is None or entry.nearest is None:
+    if entry is None or entry in tested.ALL:
         return resolve(spec)
+    if entry.unavailable is not None:
+        raise _not_here(entry, entry.unavailable)
     spec = _with_mpi(spec, entry)
     try:
-        found = resolve(_only_wheels(spec, entry))
-        return replace(found, warnings=(*_about_left_out(spec, entry), *found.warnings))
+        found = _at_its_time(_only_wheels(spec, entry), entry, resolve)
+        return replace(found, warnings=(*_about_entry(spec, entry), *found.warnings))
     except InvalidInput as error:
         if settings.interpreters == "exact":
             raise
+        if entry.nearest is None:
+            raise _not_here(entry, error.message) from None
         say(f"{entry.name}: its own packages cannot be installed here")
         say(error.message)
     instead = curated.get(entry.nearest)
@@ -42,17 +49,32 @@ def lock(
     return replace(found, warnings=(warning, *found.warnings))
 
 
+def _at_its_time(spec: EnvironmentSpec, entry: Curated, resolve: Callable[[EnvironmentSpec], Lock]) -> Lock:
+    """Resolve to releases up to the day of the definition; an index without dates gives what it has."""
+    if entry.day is None:
+        return resolve(spec)
+    try:
+        return resolve(replace(spec, options={**spec.options, DAY: entry.day}))
+    except InvalidInput:
+        return resolve(spec)
+
+
+def _not_here(entry: Curated, why: str) -> InvalidInput:
+    hint = f"the nearest environment is {entry.similar}" if entry.similar else "choose another environment"
+    return InvalidInput(f"the curated environment {entry.name} cannot be installed here: {why}", hint)
+
+
 def _words(entry: Curated, spec: EnvironmentSpec) -> str:
     more = entry.with_mpi if spec.options.get(MPI) else ()
     return ", ".join([*entry.requirements, *more, f"Python {entry.python}"])
 
 
-def _about_left_out(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
+def _about_entry(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
+    """Return how the environment differs from Azure's, if it does."""
     named = {name_of(line) for line in _lines(spec)}
     missing = [line for line in entry.left_out if name_of(line) not in named]
-    if not missing:
-        return ()
-    return (f"{entry.name} comes without {', '.join(missing)}, of which there are no wheels",)
+    words = [*entry.deviations, *([f"without {', '.join(missing)}"] if missing else [])]
+    return (f"{entry.name} differs from Azure's: {'; '.join(words)}",) if words else ()
 
 
 def _lines(spec: EnvironmentSpec) -> list[str]:

@@ -41,7 +41,7 @@ def _make(view: CuratedView) -> Environment:
 
     made = Environment(view.name)
     made.version, made.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"
-    made.environment_variables = {}
+    made.environment_variables = dict(view.variables)
     made.curated = view.name
     made.python.conda_dependencies = CondaDependencies.create(
         python_version=view.python, pip_packages=["azureml-defaults", *view.requirements]
