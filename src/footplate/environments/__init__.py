@@ -5,6 +5,7 @@
     venv               virtual environments; uv runs uv, uv_errors explains its failures
     pins               requirements → exact pins; python_choice selects the Python that they are pinned for
     adaptations        requirements adapted to the machine: MPI, and builds for CPUs
+    tensorflow1        the hook that makes TensorFlow 2 look like version 1
     azureml_dependencies  packages that Azure's own packages brought along
     conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
     containers/        container images with packages installed

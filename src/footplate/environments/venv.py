@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from footplate.domain.locks import TENSORFLOW1
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, bytecode, python_choice, pythons, uv, uv_errors
+from footplate.environments import built_environments, bytecode, python_choice, pythons, tensorflow1, uv, uv_errors
 from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say
 from footplate.environments.recipes import wheels
 from footplate.environments.requirements import uv_arguments
@@ -57,7 +59,11 @@ def add_requirements(content: dict[str, Any], folder: Path, context: BuildContex
         _install_pins(content, folder, context)
     for recipe in content.get("recipes") or ():
         _install_recipe(recipe, content, folder, context)
-    if built_environments.site_packages(folder).is_dir():
+    site = built_environments.site_packages(folder)
+    if content.get(TENSORFLOW1):
+        shutil.copyfile(tensorflow1.__file__, site / f"{tensorflow1.NAME}.py")
+        (site / f"{tensorflow1.NAME}.pth").write_text(f"import {tensorflow1.NAME}\n", encoding="utf-8")
+    if site.is_dir():
         _add_bytecode(folder, context)
 
 

@@ -12,6 +12,7 @@ agent on another machine than the server needs only the server's URL and the run
     data                inputs and outputs of the run on this node
     rank_environment    composes argv and variables of a rank
     distributions       metadata of the azureml packages
+    tensorflow1_check   lines of a script that need TensorFlow 1
     rank_group          all ranks of the node: start, adopt, watch, end
     ranks               one process: start, watch, find again
     rendezvous, ports   how nodes of a gang find each other

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from footplate import environments
+from footplate import environ, environments
 from footplate.domain.launch import NodeOrders
+from footplate.domain.locks import TENSORFLOW1
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
-from footplate.node import snapshot
+from footplate.node import snapshot, tensorflow1_check
 from footplate.node.node_directory import NodeFolder, see_installed_packages
 from footplate.node.shipping.server_link import Link
 
@@ -40,6 +41,19 @@ def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder
     if script is not None and not os.path.isfile(os.path.join(folder.wd, script)):
         hint = "check script= and source_directory=, and that no ignore file excludes it"
         raise Failed(Cause("start_failed", f"the script {script!r} is not in the source folder", hint, orders.node))
+    if script is not None and orders.lock.content.get(TENSORFLOW1):
+        _check_tensorflow1(orders, os.path.join(folder.wd, script), script)
+
+
+def _check_tensorflow1(orders: NodeOrders, path: str, script: str) -> None:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        found = tensorflow1_check.first_impossible_line(file.read())
+    if found is not None and orders.variables.get(environ.TENSORFLOW1) != "0":
+        message = (
+            f"{script}, line {found[0]}: {found[1]}: TensorFlow 2 runs instead of version 1, and lacks this module"
+        )
+        hint = "TensorFlow 1 has no wheels for Python 3.8 or newer, and TensorFlow 2 takes its place: use Keras instead"
+        raise Failed(Cause("start_failed", message, hint, orders.node))
 
 
 def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:

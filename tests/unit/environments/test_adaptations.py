@@ -24,7 +24,7 @@ from footplate.testing.wheels import make_wheel
         ("tensorflow-gpu==2.2.0", "tensorflow-cpu==2.2.0"),
         ("tensorflow-gpu==2.0.0", "tensorflow==2.0.0"),
         ("tensorflow-gpu", "tensorflow-cpu"),
-        ("tensorflow[and-cuda]~=2.16.0 ; python_version > '3.8'", 'tensorflow-cpu~=2.16.0 ; python_version > "3.8"'),
+        ("tensorflow[and-cuda]~=2.16.0 ; python_version > '3.8'", 'tensorflow~=2.16.0 ; python_version > "3.8"'),
         ("onnxruntime-gpu>=1.7", "onnxruntime>=1.7"),
         ("tensorflow==2.11", None),
         ("torch==2.2.2", None),
