@@ -57,16 +57,34 @@ assert losses[-1] < losses[0]
 }
 
 
+IMPORT = {
+    "AzureML-sklearn-1.5": "import sklearn, mlflow, numpy; assert numpy.__version__.startswith('1.22.')",
+    "AzureML-Chainer-7.0.0-CPU": "import chainer; assert chainer.__version__ == '7.0.0'",
+    "AzureML-TensorFlow-2.0-GPU": """
+import tensorflow as tf
+assert tf.__version__ == "2.2.0" and tf.reduce_sum(tf.ones(3)).numpy() == 3
+""",
+    "AzureML-TensorFlow-1.13-GPU": """
+import tensorflow as tf
+x = tf.placeholder(tf.float32, [None, 2])
+with tf.Session() as session:
+    assert session.run(tf.reduce_sum(x), {x: [[1, 2]]}) == 3
+""",
+}
+"""Entries of Azure that are built: small ones, and those that once contained a wrong framework."""
+
+
 @pytest.fixture(scope="module")
 def root() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
 
-def lock_of(name: str, root: Path) -> Lock:
+def lock_of(name: str, root: Path, cpu_builds: bool = False) -> Lock:
     entry = curated.get(name)
-    spec = EnvironmentSpec(builder="venv", python=entry.python, requirements=entry.requirements)
-    return environments.resolve(spec, ResolverSettings(root), lambda _: None)
+    options = {"curated": name}
+    spec = EnvironmentSpec(builder="venv", python=entry.python, requirements=entry.requirements, options=options)
+    return environments.resolve(spec, ResolverSettings(root, cpu_builds=cpu_builds), lambda _: None)
 
 
 def run(interpreter: Interpreter, code: str) -> None:
@@ -86,7 +104,13 @@ def test_curated_environment_trains(name: str, root: Path) -> None:
     run(environments.load("venv").build(lock, root, lambda _: None), TRAIN[name])
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in curated.every() if entry.nearest is None])
+@pytest.mark.parametrize("name", IMPORT)
+def test_azures_environment_imports_its_framework(name: str, root: Path) -> None:
+    lock = lock_of(name, root, cpu_builds=True)
+    run(environments.load("venv").build(lock, root, lambda _: None), IMPORT[name])
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in curated.tested.ALL])
 def test_gpu_environment_can_be_resolved_as_pinned(name: str, root: Path) -> None:
     found = packages(lock_of(name, root))
     for line in curated.get(name).requirements:

@@ -18,7 +18,8 @@ from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
-from footplate.domain.records import BuildView, BuiltView, Lock
+from footplate.domain.records import BuildView, BuiltView, CuratedView, Lock
+from footplate.sdk.environments.curated import is_reserved
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import UserErrorException
@@ -91,16 +92,19 @@ def _list_curated(session: Session, as_json: bool) -> None:
     if as_json:
         emit([to_json(view) for view in found])
         return
-    rows = [[v.name, v.python, v.nearest or "tested", ", ".join(v.requirements) or "–"] for v in found]
-    table(["name", "python", "stands in", "packages"], rows)
+    rows = [[v.name, v.python, v.nearest or v.similar or "tested", ", ".join(v.requirements) or "–"] for v in found]
+    table(["name", "python", "nearest tested", "packages"], rows)
 
 
 @env.command()
-@click.argument("lock", metavar="LOCK|RUN")
+@click.argument("lock", metavar="LOCK|RUN|CURATED")
 @workspace_option
 @json_option
 def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show the contents of an environment."""
+    """Show the contents of an environment, or of a curated one by its name, with its differences from Azure's."""
+    if is_reserved(lock):
+        _show_curated(open_workspace(workspace_name).session.api.environments.get_curated(lock), as_json)
+        return
     session, found = _find_lock(lock, workspace_name)
     built = [view for view in _built(session) if view.digest == found.digest]
     if as_json:
@@ -111,6 +115,22 @@ def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
         facts += [("path", view.path), ("built", when(view.created)), ("last use", f"{ago(view.used)} {_mark(view)}")]
         facts.append(("size", size(view.size)))
     _print_lock(found, facts)
+
+
+def _show_curated(view: CuratedView, as_json: bool) -> None:
+    if as_json:
+        emit(to_json(view))
+        return
+    click.echo(f"{view.name}, Python {view.python}{f', releases until {view.day}' if view.day else ''}")
+    lines = [*view.requirements, *(f"{name}={value}" for name, value in view.variables.items())]
+    lines += [f"differs from Azure's: {words}" for words in view.deviations]
+    lines += [f"without {line}" for line in view.left_out]
+    if view.unavailable:
+        lines.append(f"not available: {view.unavailable}")
+    if view.nearest or view.similar:
+        lines.append(f"nearest tested environment: {view.nearest or view.similar}")
+    for line in lines:
+        click.echo(f"  {line}")
 
 
 @env.command("lock")

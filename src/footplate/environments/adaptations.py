@@ -27,6 +27,15 @@ _TENSORFLOW_1 = (
     "TensorFlow 1 has no wheels for Python 3.8 or newer, so `import tensorflow` gives tf.compat.v1 of TensorFlow 2 "
     "(not with FOOTPLATE_TENSORFLOW1=0), and tf.contrib is missing"
 )
+_TENSORFLOW_NUMPY = ((Version("2.18.0"), "numpy<2"),)
+_FIRST_WITH_NUMPY = {
+    **dict.fromkeys(_TENSORFLOWS, _TENSORFLOW_NUMPY),
+    "torch": ((Version("2.3.0"), "numpy<2"),),
+    "pandas": ((Version("2.2.2"), "numpy<2"),),
+    "scikit-learn": ((Version("1.0.0"), "numpy<1.24"), (Version("1.4.2"), "numpy<2")),
+}
+"""Packages whose older wheels fail with a later numpy, though they admit it: the first version without that problem."""
+
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
 
@@ -62,6 +71,7 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
     _replace(found, _tensorflow_2, _TENSORFLOW_1)
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
+    found.soft.extend(sorted({bound for line in found.lines if (bound := _numpy_for(line))}))
     return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
 
 
@@ -93,6 +103,22 @@ def _mpi4py_with_wheels(wanted: Requirement) -> str | None:
         return None
     newer = [f"{_FIRST_MPI4PY_WHEEL.major}.{minor}.{patch}" for minor in range(1, 10) for patch in range(10)]
     return None if any(wanted.specifier.contains(one) for one in newer) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
+
+
+def _numpy_for(line: str) -> str | None:
+    """Return the bound of numpy that a package of these versions needs, and that its metadata lacks."""
+    try:
+        wanted = None if is_option(line) else Requirement(line)
+    except InvalidRequirement:
+        return None
+    if wanted is None or not wanted.specifier:
+        return None
+    for first, bound in _FIRST_WITH_NUMPY.get(normalize(wanted.name), ()):
+        newer = [first, *(f"{first.major}.{minor}.{patch}" for minor in range(first.minor, 60) for patch in range(4))]
+        newer += [f"{major}.{minor}.0" for major in range(first.major + 1, first.major + 4) for minor in range(40)]
+        if not any(wanted.specifier.contains(one) for one in newer if Version(str(one)) >= first):
+            return bound
+    return None
 
 
 def _tensorflow_2(wanted: Requirement) -> str | None:

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from types import ModuleType
 from typing import Any
 
 NAME = "footplate_tensorflow1"
@@ -45,15 +46,14 @@ class _Loader:
     def create_module(self, spec: Any) -> Any:
         return self._real.create_module(spec)
 
-    def exec_module(self, module: Any) -> None:
+    def exec_module(self, module: ModuleType) -> None:
         self._real.exec_module(module)
-        v1: Any = importlib.import_module("tensorflow.compat.v1")
+        v1 = importlib.import_module("tensorflow.compat.v1")
         v1.disable_v2_behavior()
         public = {name: value for name, value in vars(v1).items() if not name.startswith("__")}
-        loaded: Any = sys.modules["tensorflow"]  # some versions put a wrapper there
-        for each in (module, loaded):
+        public["contrib"] = _Missing()
+        for each in (module, sys.modules["tensorflow"]):  # some versions put a wrapper there
             vars(each).update(public)
-            each.contrib = _Missing()
 
 
 class _Missing:

