@@ -49,9 +49,7 @@ def _check_tensorflow1(orders: NodeOrders, path: str, script: str) -> None:
     with open(path, encoding="utf-8", errors="replace") as file:
         found = tensorflow1_check.first_impossible_line(file.read())
     if found is not None and orders.variables.get(environ.TENSORFLOW1) != "0":
-        message = (
-            f"{script}, line {found[0]}: {found[1]}: TensorFlow 2 runs instead of version 1, and lacks this module"
-        )
+        message = f"{script}, line {found[0]}: {found[1]!r} needs a module that only TensorFlow 1 has"
         hint = "TensorFlow 1 has no wheels for Python 3.8 or newer, and TensorFlow 2 takes its place: use Keras instead"
         raise Failed(Cause("start_failed", message, hint, orders.node))
 
