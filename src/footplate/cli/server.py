@@ -132,6 +132,24 @@ def logs(follow: bool, lines: int) -> None:
         time.sleep(_POLL)
 
 
+@server.command()
+@click.option("--repair", is_flag=True, help="Put damaged content aside, and rebuild what can be rebuilt.")
+@click.option("--database", metavar="URL", help="The postgresql:// address of a server that does not use SQLite.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def verify(repair: bool, database: str | None, as_json: bool) -> None:
+    """Check everything that the server keeps.
+
+    Reads every blob, journal and log and the database, and lists what is damaged or lost, with the file and the run.
+    The exit code is 0 if everything is sound or was repaired, 1 if something is lost, 2 if the check failed.
+    """
+    options = {"--repair": repair, "--json": as_json}
+    arguments = [name for name, given in options.items() if given]
+    arguments += ["--database", database] if database else []
+    sys.stdout.flush()
+    program = [sys.executable, "-m", "footplate.server.verify", "--home", homes.home_folder()]
+    os.execv(sys.executable, [*program, *arguments])
+
+
 def _open(path: str) -> IO[str]:
     return open(path, encoding="utf-8", errors="replace")
 

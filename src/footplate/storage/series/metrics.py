@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, RowMapping, func, select, update
+from sqlalchemy import Connection, Executable, RowMapping, delete, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import Broken, InvalidInput
@@ -85,6 +85,33 @@ class Metrics:
                     current = self._journals.get(key.key, journal.writer, journal.system)
                     self._ingest(run, key, current, self._size(run, journal.writer))
         return found
+
+    def problems(self, run: str) -> builtins.list[Broken]:
+        """Return an error for each journal of which less is left than was ingested."""
+        found: builtins.list[Broken] = []
+        for journal in self._journals.of_run(self._keys.of(run).key):
+            try:
+                self._check(run, journal)
+            except Broken as error:
+                found.append(error)
+        return found
+
+    def rebuild(self, run: str) -> None:
+        """Make the summaries again from the journals as they are. Slots without text mean nothing and go aside."""
+        key = self._keys.of(run)
+        for journal in self._journals.of_run(key.key):
+            slots = self._file(run, journal.writer, "slots")
+            if not append_files.size_of(slots.with_suffix(".text")) and journal.definitions and slots.exists():
+                aside = self._runs / run / "damaged"
+                aside.mkdir(exist_ok=True)
+                slots.replace(aside / slots.name)
+        with self._locks.hold(run), self._database.write() as connection:
+            connection.execute(delete(series).where(series.c.run == key.key))
+            nothing = update(journals).where(journals.c.run == key.key).values(ingested=0, definitions=b"")
+            connection.execute(nothing)
+        for journal in self._journals.of_run(key.key):
+            self._journals.forget(key.key, journal.writer)
+        self._catch_up(run)
 
     def _check(self, run: str, journal: StoredJournal) -> None:
         """Raise Broken if less is left of a journal than was ingested."""
