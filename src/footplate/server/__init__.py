@@ -15,6 +15,7 @@ openapi       the OpenAPI document (`tests/conformance/test_api_contract.py`)
 responses     values and errors as JSON
 tokens        the server's own token
 logfile       the server's own log
+verify        `footplate server verify`, beside or without a server
 
 `tests/e2e/test_server_process.py` covers real processes, `tests/e2e/test_ops_security.py` authorization end to end.
 """
