@@ -148,7 +148,7 @@ def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, 
     (outputs / "go").touch()
     full.fill(leave=500_000)
     wait_until(lambda: run.get_status() == "Finalizing")
-    time.sleep(3)
+    wait_until(lambda: "is full" in str(run.get_details()["warnings"]))
     assert run.get_status() == "Finalizing"
     full.clear()
     finish(run)

@@ -7,7 +7,6 @@ import time
 
 import click
 
-from footplate.api import LONG_POLL
 from footplate.cli.console import duration, is_terminal, say
 from footplate.cli.status_line import Live
 from footplate.domain.launch import first_log
@@ -18,6 +17,9 @@ from footplate.sdk.session import Session
 
 CANCELED = 130
 FAILED = 1
+LOOK_SECONDS = 5.0
+"""How long to wait for news: a full disk changes nothing in the run, so it is no news."""
+
 INTERACTIVE_LOG = "logs/user_log.txt"
 
 
@@ -49,6 +51,7 @@ class _LogPrinter:
         self._offset: int = 0
         self._show, self._to_stderr = show, to_stderr
         self._phase = ""
+        self._warned = set[str]()
         self._ended = False
         self.run: RunView | None = None
 
@@ -59,8 +62,9 @@ class _LogPrinter:
         """Wait for news and print it."""
         version = self.run.version if self.run else -1
         seen = self._session.api.runs.follow(
-            self._run_id, version=version, log=self._log, offset=self._offset, wait=LONG_POLL
+            self._run_id, version=version, log=self._log, offset=self._offset, wait=LOOK_SECONDS
         )
+        self._print_new_warnings(seen.run)
         self.run = seen.run
         if seen.log is not None:
             self._log, self._offset = seen.log, seen.offset
@@ -71,6 +75,17 @@ class _LogPrinter:
             self._update_status_line(self.run)
         # The server reads the run before the log: if the run has ended and nothing new arrived, the log is complete.
         self._ended = self.run.status in TERMINAL and not seen.text and not self._switch_to_script_log(self.run)
+
+    def _print_new_warnings(self, run: RunView) -> None:
+        """Print warnings that appear while we watch, such as a full disk: nothing else tells why nothing happens."""
+        for warning in run.warnings if self.run else ():
+            if warning not in self._warned:
+                with self._live.aside():
+                    if self.is_mid_line:
+                        say("")
+                    say(f"warning: {warning}")
+                    self.is_mid_line = False
+        self._warned.update(run.warnings)
 
     def _print(self, text: str, run: RunView) -> None:
         # Finalizing stays on the live line: the last part of the script's log arrives only then, perhaps in mid-line.

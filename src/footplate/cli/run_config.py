@@ -288,5 +288,8 @@ def _datastore_path(workspace: Workspace, text: str, option: str) -> tuple[Any, 
 
 def _read_variables(path: str) -> dict[str, str]:
     """Read KEY=VALUE lines. Empty lines and lines starting with # are skipped; quotes are not special."""
-    lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    try:
+        lines = [line.strip() for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{path!r} is not a text file in UTF-8", param_hint="--env-file") from None
     return parse_pairs([line for line in lines if line and not line.startswith("#")], "--env-file")

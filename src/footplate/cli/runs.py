@@ -74,7 +74,7 @@ def runs() -> None:
     "--limit",
     default=20,
     show_default=True,
-    type=click.IntRange(1),
+    type=click.IntRange(1, 10_000_000),
     metavar="N",
     help="The maximum number of runs.",
 )

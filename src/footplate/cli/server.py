@@ -115,7 +115,12 @@ def test_notifications(ctx: click.Context, as_json: bool) -> None:
 @server.command()
 @click.option("-f", "--follow", is_flag=True, help="Continue as the log grows, until Ctrl-C.")
 @click.option(
-    "-n", "--lines", type=click.IntRange(0), default=100, show_default=True, help="The number of lines to print."
+    "-n",
+    "--lines",
+    type=click.IntRange(0, 10_000_000),
+    default=100,
+    show_default=True,
+    help="The number of lines to print.",
 )
 def logs(follow: bool, lines: int) -> None:
     """Print the server's own log."""

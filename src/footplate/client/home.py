@@ -36,7 +36,10 @@ def home_folder(path: Optional[str] = None) -> str:
 
     It is `path`, else FOOTPLATE_HOME, else `~/.footplate`.
     """
-    home = os.path.abspath(os.path.expanduser(path or os.environ.get(environ.HOME) or "~/.footplate"))
+    home = os.path.expanduser(path or os.environ.get(environ.HOME) or "~/.footplate")
+    if home.startswith("~"):  # neither HOME nor an entry in the list of users: it would become a folder named "~"
+        raise InvalidInput(f"{home!r} cannot be found: this user has no home directory", "set HOME or FOOTPLATE_HOME")
+    home = os.path.abspath(home)
     try:
         os.makedirs(home, 0o700)
     except FileExistsError:

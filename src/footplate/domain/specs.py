@@ -185,7 +185,7 @@ def check_spec(spec: RunSpec) -> None:
     for folder in spec.collect + spec.watch:
         if _leaves(folder):
             raise InvalidInput(f"folder {folder!r} is outside the working folder", "give a path relative to it")
-    if spec.max_seconds is not None and not spec.max_seconds > 0:
+    if spec.max_seconds is not None and not 0 < spec.max_seconds < float("inf"):
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
     check_data(spec.inputs, spec.outputs)
     if spec.max_attempts is not None and spec.max_attempts < 1:

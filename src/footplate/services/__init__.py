@@ -26,6 +26,7 @@ Server
     workspaces     workspaces and experiments; covered by `tests/e2e/test_sdk_workspace.py`
     secrets        secrets of a workspace; covered by `tests/e2e/test_sdk_secrets.py`
     tokens         tokens of runs
+    disk_space     a full disk, reported with every active run
     run_limits     what a run may submit
     settings       `settings.ini`
 """

@@ -9,7 +9,7 @@ from dataclasses import replace
 from footplate import environments
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
-from footplate.domain.runs import events
+from footplate.domain.runs import events, run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.environments.url_credentials import extract_run_logins
@@ -17,6 +17,7 @@ from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
+from footplate.services.disk_space import DiskSpace
 from footplate.services.notifications import Notifications
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.orchestrator import Orchestrator
@@ -43,6 +44,7 @@ class RunService:
         self._limits = limits
         self._notifications = notifications
         self._publish = publish
+        self._disk = DiskSpace(store.home)
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,15 +125,15 @@ class RunService:
     # ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def view(self, run: str) -> RunView:
-        return with_waiting(self._store.runs.view(run), self._orchestrator.waiting(run))
+        return self._disk.with_warning(with_waiting(self._store.runs.view(run), self._orchestrator.waiting(run)))
 
     def list(self, query: RunQuery) -> tuple[list[RunView], str | None]:
         views, cursor = self._store.runs.list(query)
         return [with_waiting(v, self._orchestrator.waiting(v.id)) for v in views], cursor
 
     def story(self, run: str) -> list[StoryLine]:
-        self._store.runs.record(run)
-        return self._store.runs.story(run)
+        record = self._store.runs.record(run)
+        return self._disk.with_line(run_status.status(record), self._store.runs.story(run))
 
     # ── Change ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

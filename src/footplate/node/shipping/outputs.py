@@ -96,9 +96,9 @@ def _stored(batch: Sequence[_Output], store: _LocalStore | _ServerStore, link: L
             message = f"waiting for disk space to store the outputs: {error}"
             if not warned:
                 say(message)
-                warned = True
-                with contextlib.suppress(FootplateError):
+                with contextlib.suppress(FootplateError):  # the database may not fit either: try again next time
                     link.warn(message)
+                    warned = True
             raise OutOfSpace(message, "free some space on the disk of the home folder") from None
 
     return link.retry(attempt)

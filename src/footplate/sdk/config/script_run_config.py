@@ -243,4 +243,10 @@ def _article(noun: str) -> str:
 
 
 def _seconds(value: Optional[float]) -> Optional[float]:
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):  # pyright: ignore
+        raise UserErrorException(
+            f"max_run_duration_seconds is {value!r}", hint="give a positive number of seconds, or None for no limit"
+        )
+    return float(value)

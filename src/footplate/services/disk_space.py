@@ -1,0 +1,51 @@
+"""A full disk of the home folder, reported with every active run while it lasts.
+
+Nothing is written: on a full disk the database accepts no warning. Agents keep logs, metrics and outputs in files and
+send them when there is space again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from footplate.domain.records import RunView, StoryLine
+from footplate.domain.runs.run_status import TERMINAL
+
+LITTLE = 8 << 20
+"""With fewer free bytes than this, the next piece of a log or an output may not fit."""
+
+
+def free_bytes(folder: Path) -> int:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+class DiskSpace:
+    def __init__(self, home: Path, free: Callable[[Path], int] = free_bytes) -> None:
+        self._home = home
+        self._free = free
+
+    def warning(self) -> str | None:
+        """Return the warning for active runs while the disk is full."""
+        left = self._free(self._home)
+        if left >= LITTLE:
+            return None
+        return (
+            f"the disk of {self._home} is full ({left // 1024} KiB are free): logs, metrics and outputs of this run "
+            "wait until there is space; free some"
+        )
+
+    def with_warning(self, view: RunView) -> RunView:
+        if view.status in TERMINAL or (warning := self.warning()) is None:
+            return view
+        return replace(view, warnings=(*view.warnings, warning))
+
+    def with_line(self, status: str, story: list[StoryLine]) -> list[StoryLine]:
+        if status in TERMINAL or (warning := self.warning()) is None:
+            return story
+        number = story[-1].seq if story else 0
+        return [*story, StoryLine(number, time.time(), "WarningAdded", status, f"warning: {warning}")]
