@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "server status": ("footplate server status --json",),
     "server stop": ("footplate server stop",),
     "server test-notifications": ("footplate server test-notifications",),
+    "server verify": ("footplate server verify", "footplate server verify --repair"),
     "doctor": ("footplate doctor",),
     "completion": ("footplate completion --install", "footplate completion fish | source"),
 }
