@@ -19,6 +19,7 @@ from azureml.data.dataset_error_handling import DatasetExecutionError, DatasetVa
 from azureml.data.dataset_factory import TabularDatasetFactory
 from azureml.data.dataset_type_definitions import PromoteHeadersBehavior
 from azureml.exceptions import DatasetTimestampMissingError, UserErrorException
+from azureml.opendatasets import Diabetes, NycTlcYellow
 from footplate.testing.web_server import WebServer
 
 TITANIC = """PassengerId,Survived,Name,Age,Fare,Embarked
@@ -339,3 +340,21 @@ def test_no_warnings_without_problems(titanic: TabularDataset) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         titanic.to_pandas_dataframe(on_error="fail", out_of_range_datetime="fail")
+
+
+def test_open_datasets_read_files_that_the_user_provides(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(UserErrorException, match="workspace has no datastore 'opendatasets'"):
+        Diabetes.get_tabular_dataset()
+    for name in ("Diabetes", "NycTlcYellow/2018"):
+        (tmp_path / "open" / name).mkdir(parents=True)
+    (tmp_path / "open" / "Diabetes" / "diabetes.csv").write_text("AGE,Y\n59,151\n48,75\n")
+    times = [datetime(2018, 5, day, tzinfo=timezone.utc) for day in (1, 5, 9)]
+    rides = pd.DataFrame({"tpepPickupDateTime": times, "totalAmount": [1.0, 2.0, 3.0]})
+    rides.to_parquet(tmp_path / "open" / "NycTlcYellow" / "2018" / "rides.parquet")
+    Datastore.register_folder(workspace, "opendatasets", str(tmp_path / "open"))
+    assert Diabetes.get_tabular_dataset().to_pandas_dataframe()["Y"].tolist() == [151, 75]
+    assert Diabetes.get_file_dataset().to_path() == ["/diabetes.csv"]
+    some = NycTlcYellow(start_date=datetime(2018, 5, 4), end_date=datetime(2018, 5, 20)).to_pandas_dataframe()
+    assert some["totalAmount"].tolist() == [2.0, 3.0] and "tpepPickupDateTime" in some
+    with pytest.raises(UserErrorException, match="Diabetes has no column of dates"):
+        Diabetes(start_date=datetime(2018, 5, 4)).to_pandas_dataframe()

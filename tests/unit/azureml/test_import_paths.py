@@ -53,6 +53,9 @@ PATHS = {
     "azureml.contrib.notebook": "NotebookRunConfig",
     "azureml.contrib.tensorboard": "Tensorboard",
     "azureml.contrib.tensorboard.export": "export_to_tensorboard",
+    "azureml.opendatasets": "MNIST BostonSafety ChicagoSafety Diabetes NoaaGfsWeather NoaaIsdWeather NycSafety "
+    "NycTlcFhv NycTlcGreen NycTlcYellow OjSalesSimulated PublicHolidays PublicHolidaysOffline SanFranciscoSafety "
+    "SeattleSafety UsPopulationCounty UsPopulationZip",
     "azureml.tensorboard": "Tensorboard",
     "azureml.tensorboard.export": "export_to_tensorboard",
     "azureml.data": "DataType FileDataset OutputFileDatasetConfig TabularDataset",

@@ -8,6 +8,8 @@
     tabular_dataset, tabular_factory, column_types, dataframe     tables, and their conversion from and to pandas
     expressions, paths              conditions and paths as users write them
     consumption, output_dataset     datasets as inputs and outputs of runs
+    labeled_images                  tables of images as datasets for PyTorch; tests/frameworks covers it
+    open_datasets                   Azure's open datasets, from files that users provide
     changes                         the result of `dataset.verify()`
     store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
 

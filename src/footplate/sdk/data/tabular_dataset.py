@@ -129,6 +129,12 @@ class TabularDataset(AbstractDataset):
         self._record_read()
         return found
 
+    def to_torchvision(self) -> Any:
+        """Return the labeled images of the columns image_url and label as a dataset for PyTorch."""
+        from footplate.sdk.data.labeled_images import labeled_images  # noqa: PLC0415  # only tables of images need it
+
+        return labeled_images(self, self._workspace)
+
     def to_spark_dataframe(self) -> NoReturn:
         raise UserErrorException(
             "Footplate has no Spark", hint="use to_parquet_files and read them with spark.read.parquet"

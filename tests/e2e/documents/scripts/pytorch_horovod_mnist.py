@@ -2,6 +2,7 @@
 
 import horovod.torch as hvd
 import torch
+
 from azureml.core import Run
 
 hvd.init()

@@ -5,6 +5,7 @@ import time
 
 import torch
 import torch.distributed as dist
+
 from azureml.core import Run
 
 parser = argparse.ArgumentParser()

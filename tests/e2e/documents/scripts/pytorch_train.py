@@ -4,6 +4,7 @@ import argparse
 import os
 
 import torch
+
 from azureml.core import Run
 
 parser = argparse.ArgumentParser()

@@ -5,6 +5,7 @@ import os
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
+
 from azureml.core import Run
 
 parser = argparse.ArgumentParser()

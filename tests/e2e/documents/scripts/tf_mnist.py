@@ -5,8 +5,9 @@ import glob
 import os
 
 import tensorflow as tf
-from azureml.core import Run
 from utils import load_data
+
+from azureml.core import Run
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--data-folder")

@@ -5,6 +5,7 @@ import json
 import os
 
 import tensorflow as tf
+
 from azureml.core import Run
 
 parser = argparse.ArgumentParser()

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from footplate.sdk.data.open_datasets import (
+    MNIST,
+    BostonSafety,
+    ChicagoSafety,
+    Diabetes,
+    NoaaGfsWeather,
+    NoaaIsdWeather,
+    NycSafety,
+    NycTlcFhv,
+    NycTlcGreen,
+    NycTlcYellow,
+    OjSalesSimulated,
+    PublicHolidays,
+    PublicHolidaysOffline,
+    SanFranciscoSafety,
+    SeattleSafety,
+    UsPopulationCounty,
+    UsPopulationZip,
+)
+
+__all__ = [
+    "MNIST",
+    "BostonSafety",
+    "ChicagoSafety",
+    "Diabetes",
+    "NoaaGfsWeather",
+    "NoaaIsdWeather",
+    "NycSafety",
+    "NycTlcFhv",
+    "NycTlcGreen",
+    "NycTlcYellow",
+    "OjSalesSimulated",
+    "PublicHolidays",
+    "PublicHolidaysOffline",
+    "SanFranciscoSafety",
+    "SeattleSafety",
+    "UsPopulationCounty",
+    "UsPopulationZip",
+]
