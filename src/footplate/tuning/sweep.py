@@ -228,13 +228,15 @@ def _spec_of(sweep: Sweep, number: int) -> RunSpec:
 def trial_spec(template: RunSpec, values: dict[str, Any]) -> RunSpec:
     """Return the spec of one trial: the values come behind the template's own arguments, so that they win."""
     arguments = search_space.to_arguments(values)
-    program = template.program
+    program, definition = template.program, template.definition
     if program is not None and program.script is not None:
         program = replace(program, arguments=(*program.arguments, *arguments))
+        if definition:  # scripts read a trial's arguments in get_details()["runDefinition"]
+            definition = {**definition, "arguments": [*definition.get("arguments", ()), *arguments]}
     elif program is not None and program.command is not None:
         program = replace(program, command=" ".join([program.command, *map(_quoted, arguments)]))
     properties = {**template.properties, HYPERPARAMETERS: search_space.to_text(values)}
-    return replace(template, program=program, properties=properties)
+    return replace(template, program=program, properties=properties, definition=definition)
 
 
 def _quoted(text: str) -> str:
