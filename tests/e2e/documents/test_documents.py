@@ -23,6 +23,7 @@ import re
 import shutil
 import struct
 import threading
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -129,6 +130,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setattr(urllib.request, "_opener", None)  # which keeps the proxy of its first use
     yield seen
     server.shutdown()
     server.server_close()

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from typing import Any, Dict, Mapping, Union, cast
+from urllib.parse import urlsplit
 
 from footplate.sdk.exceptions import WebserviceException
 
@@ -15,7 +16,7 @@ def send(name: str, address: str, data: Union[str, bytes], headers: Mapping[str,
     body = data.encode() if isinstance(data, str) else data
     request = urllib.request.Request(address, body, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as response:
+        with _opener(address).open(request, timeout=seconds) as response:
             content = response.read()
     except urllib.error.HTTPError as error:
         text = error.read().decode("utf-8", "replace")
@@ -32,6 +33,12 @@ def send(name: str, address: str, data: Union[str, bytes], headers: Mapping[str,
         return json.loads(content)
     except ValueError:
         return content.decode("utf-8", "replace")
+
+
+def _opener(address: str) -> urllib.request.OpenerDirector:
+    """Return an opener that uses the proxy of the environment, but not for a service on this machine."""
+    local = urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost")
+    return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
 
 
 def _message(text: str) -> str:
