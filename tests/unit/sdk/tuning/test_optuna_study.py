@@ -51,3 +51,9 @@ def test_a_study_of_several_objectives_has_the_same_front() -> None:
     study = export_study(sweep, trials, {}, None, "two")
     assert [trial.number for trial in study.best_trials] == [0, 1]
     assert study.metric_names == ["loss", "speed"]
+
+
+def test_a_storage_that_cannot_be_opened_is_named() -> None:
+    sweep = SweepSpec(SPACE, (Objective("loss", MINIMIZE),), 4)
+    with pytest.raises(UserErrorException, match="the storage 'nonsense://x' cannot be opened"):
+        export_study(sweep, TRIALS, {}, "nonsense://x", "mine")
