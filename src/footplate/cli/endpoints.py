@@ -118,11 +118,13 @@ def logs(name: str, follow: bool, lines: int, version: int | None, workspace_nam
 @click.option("--share", type=click.FloatRange(0, 100), default=100.0, show_default=True, metavar="PERCENT",
               help="The share of the requests that the new version gets.")  # fmt: skip
 @click.option("--shadow", is_flag=True, help="Send copies of the requests to the new version, and compare answers.")
+@click.option("--rollback", "rollback_seconds", type=click.FloatRange(0), metavar="SECONDS",
+              help="Keep the old version for that long, and return to it if the new one does badly.")  # fmt: skip
 @workspace_option
 @json_option
 def update(
-    name: str, models: tuple[str, ...], script: str | None, share: float, shadow: bool, workspace_name: str | None,
-    as_json: bool,
+    name: str, models: tuple[str, ...], script: str | None, share: float, shadow: bool, rollback_seconds: float | None,
+    workspace_name: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Begin a new version with other models or another script, and wait until it takes requests."""
     if not models and script is None:
@@ -131,7 +133,9 @@ def update(
     chosen = [Model(workspace, given, version=number) for given, number in map(parse_version, models)] or None
     service = Webservice(workspace, name)
     config = InferenceConfig(script) if script else None
-    service.change(models=chosen, inference_config=config, share=share, shadow=shadow)
+    service.change(
+        models=chosen, inference_config=config, share=share, shadow=shadow, rollback_seconds=rollback_seconds
+    )
     with working(f"updating {name}"):
         service.wait_for_deployment()
     view = workspace.session.api.endpoints.get(workspace.id, name)

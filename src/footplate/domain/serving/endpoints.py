@@ -89,18 +89,13 @@ class Rollback:
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Settings of a service. `kind`: the client API's name for its type; `port`: a port of its own.
-
-    `certificate` and `certificate_key` are PEM texts, for TLS on the own port.
-    """
+    """Settings of a service. `kind`: the client API's name for its type; `port`: a port of its own."""
 
     kind: str = "ACI"
     auth: str = "none"
     port: Optional[int] = None
     limits: RequestLimits = RequestLimits()
     cors: Tuple[str, ...] = ()
-    certificate: Optional[str] = None
-    certificate_key: Optional[str] = field(default=None, repr=False)
     collect_share: float = 0.0
     start_seconds: float = 600.0
     rollback: Rollback = Rollback()
@@ -231,10 +226,6 @@ def check_settings(settings: ServiceSettings) -> None:
         raise InvalidInput(f"authentication {settings.auth!r} is unknown", f"use one of {', '.join(AUTHENTICATION)}")
     if settings.port is not None and not 0 < settings.port < 65536:
         raise InvalidInput(f"port is {settings.port}", "give a number between 1 and 65535, or none")
-    if bool(settings.certificate) != bool(settings.certificate_key):
-        raise InvalidInput("TLS needs a certificate and its key", "give both, or neither")
-    if settings.certificate and settings.port is None:
-        raise InvalidInput("a service with TLS needs a port of its own", "give a port")
     limits = settings.limits
     bounds = {
         "body_bytes": limits.body_bytes, "timeout_seconds": limits.timeout_seconds, "queue": limits.queue,
@@ -243,6 +234,8 @@ def check_settings(settings: ServiceSettings) -> None:
     for name, value in bounds.items():
         if not 0 < value < math.inf:
             raise InvalidInput(f"{name} is {value:g}", "give a positive number")
+    if not 0 <= settings.rollback.seconds < math.inf:
+        raise InvalidInput(f"rollback seconds is {settings.rollback.seconds:g}", "give 0 or more")
     if not 0 <= settings.collect_share <= 1:
         raise InvalidInput(f"collect_share is {settings.collect_share:g}", "give a share between 0 and 1")
 

@@ -79,12 +79,24 @@ def advance(record: EndpointRecord, seen: Seen, now: float) -> EndpointRecord:
 def _checked(record: EndpointRecord, seen: Seen, now: float) -> List[VersionRecord]:
     """Return the versions after looking at each; one that has become ready replaces the others."""
     versions = [_looked_at(record, v, seen.get(v.number, NOTHING), now) for v in record.versions]
-    before = {v.number: v.state for v in record.versions}
+    before = {v.number: v for v in record.versions}
     for version in versions:
-        takes_over = version.state == READY and before[version.number] == STARTING and not version.shadow
-        if takes_over and version.goal >= 100:
+        old = before[version.number]
+        if version.shadow or version.goal < 100 or old.state != STARTING:
+            continue
+        if version.state == READY:
             versions = [_replaced(v, version, record.settings.rollback, now) for v in versions]
-    return _rolled_back(record, versions, seen, now)
+        elif version.weight > old.weight:  # one change of the routes gives it all requests
+            versions = [replace(v, weight=0.0) if v.number != version.number else v for v in versions]
+    return _rolled_back(record, _someone_serves(versions), seen, now)
+
+
+def _someone_serves(versions: List[VersionRecord]) -> List[VersionRecord]:
+    """Give the requests to the newest ready version if the one that was to take them has failed meanwhile."""
+    if any(v.weight > 0 for v in versions if v.state in (STARTING, READY)):
+        return versions
+    ready = max((v.number for v in versions if v.state == READY and not v.shadow), default=None)
+    return [replace(v, weight=100.0) if v.number == ready else v for v in versions]
 
 
 def _looked_at(record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
@@ -120,7 +132,7 @@ def _reason_to_give_up(
 def _replaced(version: VersionRecord, by: VersionRecord, rollback: Rollback, now: float) -> VersionRecord:
     if version.number == by.number or version.state not in (STARTING, READY) or version.shadow:
         return version
-    if rollback.seconds > 0 and version.state == READY and version.weight > 0:
+    if rollback.seconds > 0 and version.state == READY:
         return replace(version, weight=0.0, since=now)  # a standby
     return _drain(version, now)
 

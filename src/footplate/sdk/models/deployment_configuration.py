@@ -6,9 +6,10 @@ Azure's own defaults (0.1 cores and 0.5 GB) are a price, not a wish.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional
 
-from footplate.domain.serving.endpoints import Replicas, RequestLimits, ServiceSettings
+from footplate.domain.serving.endpoints import Replicas, RequestLimits, Rollback, ServiceSettings
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
 
@@ -29,16 +30,16 @@ class WebserviceDeploymentConfiguration:
         self.memory_gb: Optional[float] = None
         self.gpu_cores: Optional[int] = None
         self.collect_model_data: Optional[bool] = None
+        self.rollback_seconds: Optional[float] = None
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         """Return the settings; values that were not given stay as they were."""
         old = before or ServiceSettings(kind=self.kind)
         return ServiceSettings(
             kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
-            cors=old.cors, certificate=self._pem("ssl_cert_pem_file") or old.certificate,
-            certificate_key=self._pem("ssl_key_pem_file") or old.certificate_key,
+            cors=old.cors,
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
-            start_seconds=old.start_seconds, rollback=old.rollback,
+            start_seconds=old.start_seconds, rollback=self._rollback(old.rollback),
             description=old.description if self.description is None else self.description,
             tags=old.tags if self.tags is None else texts(self.tags),
             properties={**old.properties, **{k: str(v) for k, v in (self.properties or {}).items()}},
@@ -46,6 +47,9 @@ class WebserviceDeploymentConfiguration:
 
     def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
         return before
+
+    def _rollback(self, before: Rollback) -> Rollback:
+        return before if self.rollback_seconds is None else replace(before, seconds=self.rollback_seconds)
 
     def _auth(self, before: str) -> str:
         if getattr(self, "token_auth_enabled", None):
@@ -58,13 +62,6 @@ class WebserviceDeploymentConfiguration:
 
     def _limits(self, before: RequestLimits) -> RequestLimits:
         return before
-
-    def _pem(self, name: str) -> Optional[str]:
-        path = getattr(self, name, None)
-        if path is None:
-            return None
-        with open(path, encoding="ascii") as file:
-            return file.read()
 
     def print_deploy_configuration(self) -> None:
         print({name: value for name, value in vars(self).items() if value is not None})
@@ -101,9 +98,10 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.primary_key = primary_key
         self.secondary_key = secondary_key
         self.collect_model_data = collect_model_data
-        if ssl_enabled and not (ssl_cert_pem_file and ssl_key_pem_file):
+        if ssl_enabled or ssl_cert_pem_file or ssl_key_pem_file:
             raise WebserviceException(
-                "ssl_enabled needs a certificate", hint="give ssl_cert_pem_file and ssl_key_pem_file"
+                "services do not take a certificate yet",
+                hint="leave the ssl options out, and put a proxy that speaks TLS before the gateway",
             )
 
 

@@ -308,9 +308,16 @@ class Webservice:
         inference_config: Optional[InferenceConfig] = None,
         share: float = 100.0,
         shadow: bool = False,
+        rollback_seconds: Optional[float] = None,
     ) -> None:
-        """Begin a new version, whatever the kind of the service; the settings stay."""
-        self._update(self._configuration(), models, inference_config, share, shadow)
+        """Begin a new version, whatever the kind of the service; other settings stay.
+
+        With `rollback_seconds`, the old version stays that long, and takes the requests back if the new one has more
+        errors or is much slower.
+        """
+        config = self._configuration()
+        config.rollback_seconds = rollback_seconds
+        self._update(config, models, inference_config, share, shadow)
 
     def _update(
         self,

@@ -205,7 +205,7 @@ class EndpointService:
         versions = tuple(_version_view(v, found.get(str(v.number), {})) for v in record.versions)
         return EndpointView(
             record.workspace, record.name, rollouts.state_of(record, seen), record.created, record.modified,
-            record.revision, replace(record.settings, certificate_key=None), versions, record.cause,
+            record.revision, record.settings, versions, record.cause,
             self._url(record), record.created_by,
         )  # fmt: skip
 
@@ -213,8 +213,7 @@ class EndpointService:
         base = self._gateway.url()
         port = record.settings.port
         if port is not None:
-            scheme = "https" if record.settings.certificate else "http"
-            return f"{scheme}://localhost:{port}/"
+            return f"http://localhost:{port}/"
         return None if base is None else f"{base}/api/v1/service/{record.route}/"
 
     def logs(self, workspace: str, name: str, lines: int = 5000, version: int | None = None) -> ServiceLog:

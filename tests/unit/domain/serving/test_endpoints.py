@@ -7,6 +7,7 @@ import pytest
 from footplate.domain.serving.endpoints import (
     Replicas,
     RequestLimits,
+    Rollback,
     ServiceSettings,
     VersionSpec,
     check_service_name,
@@ -34,8 +35,7 @@ def test_a_good_service_name_is_accepted(name: str) -> None:
         (ServiceSettings(kind="Cloud"), "'Cloud'"),
         (ServiceSettings(auth="password"), "'password'"),
         (ServiceSettings(port=70000), "70000"),
-        (ServiceSettings(certificate="PEM", port=1234), "its key"),
-        (ServiceSettings(certificate="PEM", certificate_key="PEM"), "port of its own"),
+        (ServiceSettings(rollback=Rollback(seconds=-1)), "seconds is -1"),
         (ServiceSettings(limits=RequestLimits(timeout_seconds=0)), "timeout_seconds is 0"),
         (ServiceSettings(collect_share=2), "collect_share is 2"),
     ],

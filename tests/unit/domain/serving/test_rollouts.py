@@ -162,3 +162,11 @@ def test_only_the_last_versions_that_are_over_are_kept() -> None:
 def test_a_split_sets_the_shares_of_ready_versions() -> None:
     record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3))
     assert states(split_traffic(record, {1: 30, 2: 70}, 1.0)) == [(READY, 30), (READY, 70), (STARTING, 0.0)]
+
+
+def test_a_version_that_fails_while_it_takes_over_gives_the_requests_back() -> None:
+    record = service(version(1, READY, 100.0), version(2))
+    taking = advance(record, {1: UP, 2: replace(UP, followed=False)}, 1.0)
+    assert states(taking) == [(READY, 0.0), (STARTING, 100.0)]
+    after = advance(taking, {1: UP, 2: VersionSight(ended=True)}, 2.0)
+    assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
