@@ -30,7 +30,7 @@ def check(job: Job, folder: Path, done: Counter[str]) -> None:
     allowed = {"fails": {"Failed"}, "canceled": {"Canceled", "Completed"}}.get(job.kind, {"Completed"})
     if "rank" in job.harmed or (job.kind == "gang" and "agent" in job.harmed):
         allowed = {"Failed", "Completed"}
-    if "disk" in job.harmed and any(word in error for word in ("space", "full")):
+    if done["disk"] and any(word in error for word in ("space", "full")):
         allowed = {"Failed"}
     if status not in allowed:
         job.problems.append(f"{status} instead of {sorted(allowed)}: {error}")

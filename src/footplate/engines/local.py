@@ -7,6 +7,7 @@ server that started it is gone. The handle identifies each agent by pid and star
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -87,7 +88,13 @@ class LocalEngine:
     def submit(self, request: LaunchRequest) -> str:
         home, agents = str(request.body["home"]), cast("list[dict[str, Any]]", request.body["agents"])
         folders = [NodeFolder(home, request.run, node, request.attempt) for node in range(len(agents))]
-        started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
+        try:
+            started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
+        except OSError:  # a full disk: directories without an agent would stay for ever
+            for folder in folders:
+                with contextlib.suppress(OSError):
+                    _removed(folder)
+            raise
         handle = {"home": home, "run": request.run, "attempt": request.attempt, "agents": started}
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
 

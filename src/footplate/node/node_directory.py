@@ -19,6 +19,7 @@ stays, and contains `agent.exit`.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import importlib.util
@@ -113,7 +114,15 @@ class NodeFolder:
             except (FileNotFoundError, FileExistsError):
                 if not tries_left:
                     raise
+            except OSError:
+                self._remove_if_empty()  # a full disk: nobody will come back for it
+                raise
         raise AssertionError("the last try returns or raises")
+
+    def _remove_if_empty(self) -> None:
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)
+            os.rmdir(os.path.dirname(self.path))
 
     def read_holder(self) -> dict[str, Any] | None:
         """Return the last process that wrote itself into the lock; it may be dead."""

@@ -174,3 +174,17 @@ def test_an_outdated_link_to_footplate_is_corrected(tmp_path: Path) -> None:
     (folder / "footplate").symlink_to("/old/place/footplate")
     runtime_folder(str(tmp_path), "1")
     assert os.readlink(folder / "footplate") == PACKAGE
+
+
+def test_a_lock_that_cannot_be_made_leaves_no_directory(tmp_path: Path) -> None:
+    """In a process of its own, whose limit of open files is used up."""
+    text = (
+        "import resource, sys\n"
+        "from footplate.node.node_directory import NodeFolder\n"
+        "folder = NodeFolder(sys.argv[1], 'r', 0)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
+        "try: raise SystemExit(f'locked: {folder.take_lock()}')\n"
+        "except OSError: pass\n"
+    )
+    subprocess.run([sys.executable, "-c", text, str(tmp_path)], check=True, timeout=60)
+    assert list((tmp_path / "work").iterdir()) == []
