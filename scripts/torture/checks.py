@@ -35,7 +35,7 @@ def check(job: Job, folder: Path, done: Counter[str]) -> None:
     if status not in allowed:
         job.problems.append(f"{status} instead of {sorted(allowed)}: {error}")
     ranks = ["0", "1"] if job.kind == "gang" else ["0"]
-    whole = status == "Completed" or (job.kind == "fails" and status == "Failed" and "disk" not in job.harmed)
+    whole = status == "Completed" or (job.kind == "fails" and "exit code 3" in error and "disk" not in job.harmed)
     _check_contents(job, run, ranks, whole, folder / "downloaded")
 
 

@@ -141,7 +141,8 @@ class LocalEngine:
                 pid = self._nursery.fork(message, held)
                 if pid is not None:
                     identity = process_tree.identity(pid) or ""
-                    folder.write_holder(held, pid, identity, request.attempt)
+                    with contextlib.suppress(OSError):  # a full disk: the agent lives, and writes it as well
+                        folder.write_holder(held, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
             finally:
                 # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the
