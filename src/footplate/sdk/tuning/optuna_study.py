@@ -30,6 +30,11 @@ def export_study(
         raise UserErrorException(
             f"study {name!r} exists in {storage}", hint="give another name, or delete it"
         ) from None
+    except Exception as error:  # whatever the storage's own library raises for an address that it does not know
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserErrorException(
+            f"the storage {storage!r} cannot be opened: {reason}", hint="give for example sqlite:///study.db"
+        ) from None
     if len(directions) > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Optuna calls it experimental
