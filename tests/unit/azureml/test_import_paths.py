@@ -16,7 +16,7 @@ from footplate.sdk.unsupported import PARTS
 PATHS = {
     "azureml.core": (
         "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Keyvault Model ScriptRun "
-        "get_run Dataset Datastore Webservice"
+        "get_run Dataset Datastore Image Webservice"
     ),
     "azureml.core.workspace": "Workspace",
     "azureml.core.experiment": "Experiment",

@@ -15,6 +15,7 @@ _NAMES = {
     "Datastore": "footplate.sdk.data.datastore",
     "Environment": "footplate.sdk.environments.environment",
     "Experiment": "footplate.sdk.runs.experiment",
+    "Image": "footplate.sdk.models.image",
     "Keyvault": "footplate.sdk.keyvault",
     "Model": "footplate.sdk.models.model",
     "Run": "footplate.sdk.runs.run",

@@ -5,6 +5,7 @@ from footplate.sdk.data.dataset import Dataset as Dataset
 from footplate.sdk.data.datastore import Datastore as Datastore
 from footplate.sdk.environments.environment import Environment as Environment
 from footplate.sdk.keyvault import Keyvault as Keyvault
+from footplate.sdk.models.image import Image as Image
 from footplate.sdk.models.model import Model as Model
 from footplate.sdk.models.webservice import Webservice as Webservice
 from footplate.sdk.runs.experiment import Experiment as Experiment
