@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from footplate.cli.console import say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
 from footplate.domain.records import RunView
+from footplate.domain.runs.filter_values import read_seconds
+from footplate.domain.runs.filter_words import quoted
 from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
 from footplate.sdk.environments.environment import Environment
@@ -135,7 +138,7 @@ def _only_workspace(missing: UserErrorException) -> Workspace:
 
 
 def find_run(run_id: str, workspace_name: str | None = None) -> tuple[Run, RunView]:
-    """Return the run with this id, a unique prefix of it, or `latest`."""
+    """Return the run with this id, a unique part of it, or `latest`."""
     workspace = open_workspace(workspace_name)
     view = _view(workspace, run_id)
     return workspace.get_run(view.id), view
@@ -158,12 +161,31 @@ def _view(workspace: Workspace, run_id: str) -> RunView:
         return read_run(workspace.session, _whole_id(workspace, run_id, error))
 
 
+def find_id(workspace: Workspace, run_id: str) -> str:
+    """Return the whole id of a run."""
+    return _view(workspace, run_id).id
+
+
+def with_metrics(session: Session, view: RunView) -> RunView:
+    """Return the view with the last values of all metrics."""
+    summaries = session.api.metrics.summary(view.id)
+    return replace(view, metrics={one.name: one.last for one in summaries if not one.system})
+
+
+def seconds_of(text: str, option: str) -> float:
+    """Return the seconds of a duration such as `10m`."""
+    found = read_seconds(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a duration such as 30s, 10m or 2h", param_hint=option)
+    return found
+
+
 def read_run(session: Session, run_id: str) -> RunView:
     return session.api.runs.get(run_id)
 
 
 def _newest(workspace: Workspace) -> str:
-    for view in list_runs(workspace, 1):
+    for view in list_runs(workspace, 1, parent="none"):
         return view.id
     raise UserErrorException(
         f"workspace {workspace.name} has no runs", hint="submit one with: footplate run --wait SCRIPT"
@@ -171,10 +193,13 @@ def _newest(workspace: Workspace) -> str:
 
 
 def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> str:
+    """Return the id that starts with this text; if none does, the one that contains it."""
     found = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
     if not found:
+        found = [view.id for view in list_runs(workspace, _NAMED + 1, where=f"id ~ {quoted(start)}")]
+    if not found:
         raise UserErrorException(
-            f"workspace {workspace.name} has no run whose id starts with {start!r}",
+            f"workspace {workspace.name} has no run whose id contains {start!r}",
             unknown,
             hint="list runs with: footplate runs list",
         )

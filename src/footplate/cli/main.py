@@ -19,7 +19,7 @@ from footplate.errors import FootplateError
 COMMANDS = {
     "init": ("footplate.cli.init:init", "Connect this folder to a workspace."),
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
-    "runs": ("footplate.cli.runs:runs", "Inspect runs: logs, metrics, files, story; cancel, restart and rerun them."),
+    "runs": ("footplate.cli.runs:runs", "Inspect runs, compare them, and control them."),
     "sweep": ("footplate.cli.sweep:sweep", "Search for hyperparameters."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download, deploy and delete models."),

@@ -20,6 +20,7 @@ from footplate.cli.context import (
     stream_option,
     tags_option,
     wait_option,
+    with_metrics,
     workspace_option,
 )
 from footplate.cli.follow import CANCELED, exit_code, follow
@@ -152,7 +153,7 @@ def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
         say(f"watch it with: footplate runs logs -f {run_id}")
         return CANCELED
     if as_json:
-        emit(to_json(ended))
+        emit(to_json(with_metrics(session, ended)))
     return exit_code(ended)
 
 

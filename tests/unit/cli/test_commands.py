@@ -75,7 +75,19 @@ def test_the_reference_page_is_current() -> None:
 
 @pytest.mark.parametrize("path", [p for p in ALL if p and not isinstance(ALL[p], click.Group)], ids=" ".join)
 def test_every_command_that_prints_data_has_json(path: tuple[str, ...]) -> None:
-    silent = {"completion", "archive", "reactivate", "delete", "start", "stop", "logs", "default", "remove", "resume"}
+    silent = {
+        "completion",
+        "archive",
+        "restore",
+        "reactivate",
+        "delete",
+        "start",
+        "stop",
+        "logs",
+        "default",
+        "remove",
+        "resume",
+    }
     has = any("--json" in option.opts for option in ALL[path].params)
     assert has == (path[-1] not in silent)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.cli.runs import describe_node
+from footplate.cli.runs.commands import describe_node
 from footplate.domain.records import NodeRecord, NodeState
 
 GPUS = {"gpus": 4}

@@ -9,6 +9,7 @@ group_transitions  the lifecycle's functions for events of groups
 outcomes           how a run ends, and which failure is the cause; covered by `test_lifecycle`
 root_cause         failures that are consequences of other failures
 restarts           restart policy, backoff and further attempts
+run_diff           the differences between two runs
 parameters         the parameters of a run, read from the arguments of its script
 run_filter         the language in which users select runs: `parse` and `render`
 filter_words       the words of that language; covered by `test_run_filter`

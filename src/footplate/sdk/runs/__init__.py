@@ -16,13 +16,14 @@ files           uploads and downloads of a run's files
 output_paths    outputs of a run as a path on a datastore
 snapshots       copies of the source folder
 streaming       `wait_for_completion`, silent or with the output
+comparison      `run.diff`: everything that two runs do not have in common
 details         dictionaries, tables and errors that describe a run
 stacks          stack traces of a running job
 filters         tags, properties and statuses as a query
 status          the names of a run's states
 
 `tests/e2e/test_sdk_*.py` cover experiment, submission, groups, run, handle, files, output_paths, snapshots, details and
-stacks.
+stacks; `tests/e2e/test_cli_runs.py` covers comparison.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from footplate.lazy import lazy_submodules
 
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
+    from footplate.sdk.runs import comparison as comparison
     from footplate.sdk.runs import details as details
     from footplate.sdk.runs import experiment as experiment
     from footplate.sdk.runs import files as files

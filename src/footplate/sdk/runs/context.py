@@ -125,8 +125,8 @@ class _SubmittedRun(Run):
 def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., None]:
     """Return a fast `log` for training loops: plain values go straight to the journal, in under a microsecond."""
 
-    def log(name: str, value: Any, description: str = "", step: Optional[float] = None) -> None:
-        """Log one value of a series: a number, a string, a bool or None."""
+    def log(name: Any, value: Any = ..., description: str = "", step: Optional[float] = None) -> None:
+        """Log one value of a series: a number, a string, a bool or None; or a dictionary of values by name."""
         if type(value) in _PLAIN:
             return journal.log(name, value, step, description)
         return careful(name, value, description, step)

@@ -16,6 +16,7 @@ from footplate.sdk.session import user_name
 
 if TYPE_CHECKING:
     from footplate.domain.records import RunView
+    from footplate.domain.runs.run_diff import RunDiff
     from footplate.domain.stacks import ProcessStacks
     from footplate.sdk.blob_transfer import Source
     from footplate.sdk.data.references import DataPath
@@ -308,6 +309,10 @@ class Run(LoggingRun):
     def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
         """Return the current stack traces of the run's processes, innermost call last, even if they hang."""
         return runs.stacks.ask(self._session, self._id, timeout_seconds)
+
+    def diff(self, other: Union[Run, str]) -> RunDiff:
+        """Return what differs from another run: arguments, code, environment, data and metrics."""
+        return runs.comparison.diff(self._session, self._id, other if isinstance(other, str) else other.id)
 
     def clean(self) -> None:
         """Do nothing: the node removes the working directory of a run that has ended."""

@@ -1,4 +1,4 @@
-"""`footplate runs`: inspect and control runs."""
+"""Commands about one run: look at it, end it, run it again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from footplate.cli import charts, context
+from footplate.cli import charts
 from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when
 from footplate.cli.context import (
     find_run,
@@ -17,102 +17,30 @@ from footplate.cli.context import (
     folder_option,
     json_option,
     names_of,
-    open_workspace,
     parse_pairs,
     read_run,
     run_argument,
+    seconds_of,
     stream_option,
-    tag_filter_option,
     tags_option,
     wait_option,
+    with_metrics,
     workspace_option,
 )
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
-from footplate.cli.main import Noun
 from footplate.cli.run import wait_for
+from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
 from footplate.cli.status_line import Live
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
+from footplate.domain.launch import first_log, log_name, processes_per_node
 from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
-
-STATUSES = (
-    "Starting", "Preparing", "Queued", "Provisioning", "Running", "Finalizing", "CancelRequested", "Completed",
-    "Failed", "Canceled",
-)  # fmt: skip
-
-
-@click.group(cls=Noun)
-def runs() -> None:
-    """Inspect runs: logs, metrics, files, story; cancel, restart and rerun them.
-
-    RUN is the id of a run, a unique prefix of one, or `latest`.
-    """
-
-
-@runs.command("list")
-@click.option(
-    "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"), help="Only runs of this experiment."
-)
-@click.option(
-    "-s",
-    "--status",
-    multiple=True,
-    type=click.Choice(STATUSES, case_sensitive=False),
-    help="Only runs with this status; repeatable.",
-)
-@tag_filter_option
-@click.option("--sort", metavar="METRIC", help="By the last value of a metric, best first.  [default: by time]")
-@click.option("--ascending", is_flag=True, help="Oldest or smallest first.")
-@click.option("--children", is_flag=True, help="Include child runs.")
-@click.option(
-    "-n",
-    "--limit",
-    default=20,
-    show_default=True,
-    type=click.IntRange(1, 10_000_000),
-    metavar="N",
-    help="The maximum number of runs.",
-)
-@workspace_option
-@json_option
-def list_runs(
-    experiment: str | None,
-    status: tuple[str, ...],
-    tags: tuple[str, ...],
-    sort: str | None,
-    ascending: bool,
-    children: bool,
-    limit: int,
-    workspace_name: str | None,
-    as_json: bool,
-) -> None:
-    """List runs, newest first."""
-    query: dict[str, Any] = {"experiment": experiment, "status": status, "tag": tags, "ascending": ascending}
-    query.update(parent="any" if children else "none", order=f"metric:{sort}" if sort else "created", metric=sort)
-    workspace = open_workspace(workspace_name)
-    found = list(context.list_runs(workspace, limit, **query))
-    if as_json:
-        emit([to_json(view) for view in found])
-    elif not found:
-        say(f"no runs that logged {sort!r}" if sort else "no runs")
-    else:
-        shown = [sort] if sort else []
-        columns = ["id", "experiment", "status", "created", "took", "name", *shown]
-        rows = [_row(view, shown) for view in found]
-        drop = ["experiment", "name", "took", "created"]  # the id starts with the experiment's name
-        table(columns, rows, right=["took", *shown], shrink=["experiment", "name"], drop=drop)
-
-
-def _row(view: RunView, metrics: list[str]) -> list[str]:
-    took = duration((view.ended or time.time()) - view.started) if view.started else ""
-    name = view.display_name or view.name or ""
-    values = [number(untag_float(view.metrics.get(metric, ""))) for metric in metrics]
-    return [view.id, view.experiment, view.status, ago(view.created), took, name, *values]
 
 
 @runs.command()
@@ -122,6 +50,7 @@ def _row(view: RunView, metrics: list[str]) -> list[str]:
 def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     """Show a run."""
     session, view = find_view(run_id, workspace_name)
+    view = with_metrics(session, view)
     if as_json:
         emit(to_json(view))
         return
@@ -161,6 +90,10 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
         ("by", view.created_by),
         ("parent", view.parent),
         ("nodes", "\n".join(map(describe_node, view.nodes))),
+        ("parameters", tag_words(dict(view.parameters))),
+        ("metrics", ", ".join(f"{name}={number(untag_float(value))}" for name, value in view.metrics.items())),
+        ("note", view.description),
+        ("archived", when(view.archived)),
         ("snapshot", view.snapshot and view.snapshot[:12]),
         ("tags", tag_words(view.tags)),
         ("warnings", "; ".join(view.warnings)),
@@ -191,17 +124,33 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
     shell_complete=names_of("files"),
     help="A log of the run (see `runs files`).  [default: that of the first rank]",
 )
+@click.option("--rank", type=click.IntRange(0), metavar="K", help="The log of this rank.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
+@click.option("--since", metavar="TIME", help="Only if the log was written to since then, such as 10m.")
 @click.option(
     "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
 )
 @workspace_option
-def logs(run_id: str, following: bool, path: str | None, with_code: bool, workspace_name: str | None) -> int:
+def logs(
+    run_id: str,
+    following: bool,
+    path: str | None,
+    rank: int | None,
+    tail: int | None,
+    since: str | None,
+    with_code: bool,
+    workspace_name: str | None,
+) -> int:
     """Print a run's log.
 
     Ctrl-C stops printing, not the run.
     """
     session, view = find_view(run_id, workspace_name)
-    if following:
+    if path is not None and rank is not None:
+        raise click.UsageError("--file and --rank: choose one of them")
+    if rank is not None:
+        path = _log_of_rank(view, rank)
+    if following and tail is None and since is None:
         ended = follow(session, view.id, log=path)
         return exit_code(ended) if with_code else 0
     log = path or (INTERACTIVE_LOG if kind_of(view).ended_by == "client" else None)
@@ -210,9 +159,39 @@ def logs(run_id: str, following: bool, path: str | None, with_code: bool, worksp
     if log is None:
         say(f"{view.id} is {view.status} and has no output yet")
         return 0
-    for piece in session.api.files.read(view.id, log):
-        sys.stdout.buffer.write(piece)
+    if since is not None and not _is_recent(session, view.id, log, seconds_of(since, "--since")):
+        say(f"nothing was written to {log} in the last {since}")
+        return 0
+    _print_log(session, view.id, log, tail)
+    if following:
+        ended = follow(session, view.id, log=path, show=view.status not in TERMINAL)
+        return exit_code(ended) if with_code else 0
     return 0
+
+
+def _log_of_rank(view: RunView, rank: int) -> str:
+    wanted = view.spec.distribution if view.spec else None
+    total = sum(processes_per_node(wanted)) if wanted else 1
+    if rank >= total:
+        raise UserErrorException(f"run {view.id} has no rank {rank}", hint=f"its ranks are 0 to {total - 1}")
+    return first_log(wanted) if wanted and rank == 0 else log_name(rank, total)
+
+
+def _is_recent(session: Session, run: str, log: str, seconds: float) -> bool:
+    modified = [file.modified or 0.0 for file in session.api.files.list(run, log) if file.path == log]
+    return bool(modified) and time.time() - modified[0] <= seconds
+
+
+def _print_log(session: Session, run: str, log: str, tail: int | None) -> None:
+    pieces = session.api.files.read(run, log)
+    if tail is None:
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
+        return
+    kept = b""
+    for piece in pieces:
+        kept = b"".join((kept + piece).splitlines(keepends=True)[-tail:]) if tail else b""
+    sys.stdout.buffer.write(kept)
 
 
 @runs.command()
@@ -316,7 +295,10 @@ def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as
         session, view = find_view(run_id, workspace_name)
         after = session.api.runs.cancel(view.id, user_name(), reason)
         ended.append(after)
-        say(f"{view.id}: {after.status}")
+        if view.status in TERMINAL:
+            say(f"{view.id} had already ended: {view.status}")
+        else:
+            say(f"{view.id}: {after.status}")
     if as_json:
         emit(ended)
 
@@ -332,6 +314,13 @@ def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool)
     It keeps its id; metrics and logs continue, and ./outputs contains what the last attempt left there.
     """
     run, view = find_run(run_id, workspace_name)
+    if view.status not in ("Failed", "Canceled"):
+        hint = "to run it again as a new run: footplate runs rerun " + view.id
+        if view.status != "Completed":
+            hint = f"cancel it first with: footplate runs cancel {view.id}"
+        raise UserErrorException(
+            f"only a failed or canceled run can be restarted, and {view.id} is {view.status}", hint=hint
+        )
     run.restart(reason)
     if as_json:
         emit(to_json(find_view(view.id, workspace_name)[1]))

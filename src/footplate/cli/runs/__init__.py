@@ -1,0 +1,22 @@
+"""`footplate runs`: the group, and one module per kind of command.
+
+group       the group itself
+listing     list, compare: which runs, in which order, with which columns
+comparing   diff: everything that differs between two runs
+editing     tag, rename, note, archive, restore
+watching    watch: a live table of active runs
+commands    show, logs, metrics, files, download, cancel, restart, rerun, stacks, story
+columns     fields of a run as cells of tables, CSV and JSON
+unknown     errors about misspelled names, with the nearest existing one
+
+`tests/e2e/test_cli_runs.py` and `tests/e2e/test_cli_commands.py` cover all of it on a server.
+"""
+
+from footplate.cli.runs import commands as commands
+from footplate.cli.runs import comparing as comparing
+from footplate.cli.runs import editing as editing
+from footplate.cli.runs import listing as listing
+from footplate.cli.runs import watching as watching
+from footplate.cli.runs.group import runs
+
+__all__ = ["runs"]

@@ -1,0 +1,195 @@
+"""`footplate runs list` and `footplate runs compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from footplate.cli import context
+from footplate.cli.console import emit, say
+from footplate.cli.context import names_of, open_workspace, tag_filter_option, workspace_option
+from footplate.cli.runs import columns as cells
+from footplate.cli.runs.group import runs
+from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
+from footplate.cli.tables import table
+from footplate.domain.codec import to_json
+from footplate.domain.records import RunView
+from footplate.domain.runs.filter_words import quoted
+from footplate.domain.runs.run_filter import Field
+from footplate.domain.runs.run_status import STATUSES
+from footplate.sdk.runs.filters import absolute
+from footplate.sdk.workspace import Workspace
+
+C = TypeVar("C", bound=Callable[..., Any])
+_DEFAULT = ("id", "experiment", "status", "created", "took", "name")
+_EVERYTHING = "*"
+
+_WHICH = (
+    click.option(
+        "-e", "--experiment", metavar="NAME", shell_complete=names_of("experiments"),
+        help="Only runs of this experiment.",
+    ),
+    click.option(
+        "-s", "--status", multiple=True, type=click.Choice(STATUSES, case_sensitive=False),
+        help="Only runs with this status; repeatable.",
+    ),
+    tag_filter_option,
+    click.option(
+        "--where", metavar="FILTER",
+        help="A filter such as \"metrics.loss < 0.2 and params.lr >= 0.01 and started > '2h ago'\".",
+    ),
+    click.option("--children", is_flag=True, help="Include child runs."),
+    click.option("--archived", is_flag=True, help="List archived runs instead."),
+    click.option(
+        "-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000_000), metavar="N",
+        help="The maximum number of runs.",
+    ),
+)  # fmt: skip
+
+
+def which_runs(command: C) -> C:
+    """Add the options that select runs."""
+    for option in reversed(_WHICH):
+        command = option(command)
+    return command
+
+
+@runs.command("list")
+@which_runs
+@click.option(
+    "--sort", metavar="[-]METRIC", help="By the last value of a metric, smallest first; with - largest first."
+)
+@click.option("--ascending", is_flag=True, help="Oldest first.")
+@click.option(
+    "--columns", metavar="FIELD,…", help="What to print, such as id,status,metrics.loss,params.lr,tags.model."
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option(
+    "--json", "fields", metavar="[FIELD,…]", is_flag=False, flag_value=_EVERYTHING,
+    help="Print JSON: everything, or only these fields.",
+)  # fmt: skip
+@workspace_option
+def list_runs(
+    sort: str | None,
+    ascending: bool,
+    columns: str | None,
+    as_csv: bool,
+    fields: str | None,
+    workspace_name: str | None,
+    **which: Any,
+) -> None:
+    """List runs, newest first."""
+    shown: list[str] = cells.split_columns(columns) if columns else [*_DEFAULT]
+    chosen = None if fields in (None, _EVERYTHING) else cells.split_columns(str(fields))
+    metric = (sort or "").removeprefix("-").removeprefix("metrics.")
+    if metric and not columns:
+        shown.append(f"metrics.{metric}")
+    if sort and ascending:
+        raise click.UsageError(f"--ascending is for the order by time; for {metric}, use --sort {metric}")
+    query = _query(which)
+    query["show"] = [_EVERYTHING] if fields == _EVERYTHING else cells.metrics_in(chosen or shown)
+    query["ascending"] = ascending
+    if sort:
+        query.update(order=f"metric:{metric}", metric=metric, ascending=not sort.startswith("-"))
+        say(f"sorted by {metric}, {'largest' if sort.startswith('-') else 'smallest'} first")
+    workspace = open_workspace(workspace_name)
+    found = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [])
+    if as_csv:
+        cells.write_csv(shown, found)
+    elif fields:
+        emit([to_json(view) if chosen is None else cells.as_object(view, chosen) for view in found])
+    elif not found:
+        say("no runs")
+    else:
+        _print(found, shown)
+
+
+@runs.command()
+@click.argument("run_ids", metavar="[RUN]...", nargs=-1, shell_complete=names_of("runs"))
+@which_runs
+@click.option("--all", "everything", is_flag=True, help="Also columns in which the runs do not differ.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@workspace_option
+@context.json_option
+def compare(
+    run_ids: tuple[str, ...],
+    everything: bool,
+    as_csv: bool,
+    workspace_name: str | None,
+    as_json: bool,
+    **which: Any,
+) -> None:
+    """Compare the parameters and metrics of runs: of RUN..., or of those that the options select."""
+    workspace = open_workspace(workspace_name)
+    query = _query(which)
+    query["show"] = [_EVERYTHING]
+    if run_ids:
+        ids = [context.find_id(workspace, run_id) for run_id in run_ids]
+        query.update(where=f"id in ({', '.join(map(quoted, ids))})", parent="any", archived=None)
+        listed = {view.id: view for view in select_runs(workspace, query, which, [])}
+        found = [listed[run_id] for run_id in dict.fromkeys(ids)]
+    else:
+        found = select_runs(workspace, query, which, [])
+    shown = ["id", "name", "status", *_different(found, everything)]
+    if as_csv:
+        cells.write_csv(shown, found)
+    elif as_json:
+        emit([cells.as_object(view, shown) for view in found])
+    elif not found:
+        say("no runs")
+    else:
+        _print(found, shown)
+        if len(shown) == 3:
+            say("their parameters and metrics do not differ; --all shows them")
+
+
+def select_runs(
+    workspace: Workspace, query: dict[str, Any], which: dict[str, Any], sorted_by: Sequence[Field]
+) -> list[RunView]:
+    """Return the runs of a query. If there are none, raise for names that do not exist."""
+    found = list(context.list_runs(workspace, which["limit"], **query))
+    if not found:
+        if which["experiment"]:
+            check_experiment(workspace, which["experiment"])
+        tags = [Field("tags", tag.partition("=")[0].replace("%3D", "=").replace("%25", "%")) for tag in which["tags"]]
+        check_names(workspace, which["experiment"], [*sorted_by, *tags, *fields_in(query["where"])])
+    return found
+
+
+def _query(which: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "experiment": which["experiment"],
+        "status": which["status"],
+        "tag": which["tags"],
+        "where": None if which["where"] is None else absolute(which["where"]),
+        "parent": "any" if which["children"] else "none",
+        "archived": which["archived"],
+    }
+
+
+def _different(views: Sequence[RunView], everything: bool) -> list[str]:
+    """Return the columns of parameters and metrics in which the runs differ."""
+    found: list[str] = []
+    for kind, attribute in (("params", "parameters"), ("metrics", "metrics")):
+        names = dict.fromkeys(name for view in views for name in getattr(view, attribute))
+        for column in (f"{kind}.{name}" for name in names):
+            values = {repr(cells.value(view, column)) for view in views}
+            if everything or len(values) > 1:
+                found.append(column)
+    return found
+
+
+def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
+    headings = _headings(columns)
+    right = [name for name, column in zip(headings, columns, strict=True) if "." in column or column == "took"]
+    rows = [[cells.cell(view, column) for column in columns] for view in views]
+    drop = [name for name in ("experiment", "name", "took", "created") if name in headings and headings[0] != name]
+    table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
+
+
+def _headings(columns: Sequence[str]) -> list[str]:
+    """Return short headings; a name that occurs twice keeps its kind."""
+    short = [cells.heading(column) for column in columns]
+    return [name if short.count(name) == 1 else column for name, column in zip(short, columns, strict=True)]

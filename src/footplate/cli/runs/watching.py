@@ -1,0 +1,91 @@
+"""`footplate runs watch`: a table of active runs that is drawn again and again."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+
+import click
+
+from footplate.cli import context
+from footplate.cli.console import counted, duration, emit, is_terminal, number, say
+from footplate.cli.context import json_option, open_workspace, workspace_option
+from footplate.cli.follow import phase_of
+from footplate.cli.runs.group import runs
+from footplate.cli.tables import table
+from footplate.domain.codec import to_json
+from footplate.domain.floats import untag_float
+from footplate.domain.records import RunView
+from footplate.domain.runs.run_status import STATUSES, TERMINAL
+from footplate.sdk.workspace import Workspace
+
+_ACTIVE = " or ".join(f"status == {status}" for status in STATUSES if status not in TERMINAL)
+_OTHER_SCREEN, _THIS_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_CLEAR = "\x1b[H\x1b[J"
+_MOST_METRICS = 3
+
+
+@runs.command()
+@click.option("-e", "--experiment", metavar="NAME", help="Only runs of this experiment.")
+@click.option(
+    "--interval", default=2.0, show_default=True, type=click.FloatRange(0.2), metavar="SECONDS", help="Between updates."
+)
+@click.option("--recent", default="10m", show_default=True, metavar="TIME", help="Also runs that ended since then.")
+@workspace_option
+@json_option
+def watch(experiment: str | None, interval: float, recent: str, workspace_name: str | None, as_json: bool) -> None:
+    """Watch active runs, and those that ended recently, until Ctrl-C.
+
+    In a pipe, and with --json, they are printed once.
+    """
+    workspace = open_workspace(workspace_name)
+    if as_json:
+        emit([to_json(view) for view in _look(workspace, experiment, recent)])
+        return
+    if not is_terminal():
+        _draw(_look(workspace, experiment, recent), sys.maxsize)
+        return
+    click.echo(_OTHER_SCREEN, nl=False)
+    try:
+        while True:
+            found = _look(workspace, experiment, recent)
+            click.echo(_CLEAR, nl=False)
+            _draw(found, shutil.get_terminal_size().lines - 5)
+            time.sleep(interval)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        click.echo(_THIS_SCREEN, nl=False)
+
+
+def _look(workspace: Workspace, experiment: str | None, recent: str) -> list[RunView]:
+    since = context.seconds_of(recent, "--recent")
+    where = f"{_ACTIVE} or ended > {time.time() - since!r}"
+    return list(context.list_runs(workspace, 200, experiment=experiment, parent="none", where=where, show=["*"]))
+
+
+def _draw(views: Sequence[RunView], room: int) -> None:
+    active = sum(view.status not in TERMINAL for view in views)
+    click.echo(f"{counted(active, 'active run')}, {len(views) - active} ended recently · {time.strftime('%H:%M:%S')}\n")
+    rows = [_row(view) for view in views[:room]]
+    if rows:
+        table(
+            ["id", "status", "took", "phase", "metrics"],
+            rows,
+            right=["took"],
+            shrink=["phase", "metrics"],
+            drop=["metrics", "phase"],
+        )
+    if len(views) > room:
+        say(f"… and {len(views) - room} more")
+
+
+def _row(view: RunView) -> list[str]:
+    took = duration((view.ended or time.time()) - view.started) if view.started else ""
+    phase = phase_of(view)
+    cause = view.outcome.cause.message if view.outcome and view.outcome.cause else ""
+    logged = list(view.metrics.items())[:_MOST_METRICS]
+    metrics = "  ".join(f"{name} {number(untag_float(value))}" for name, value in logged)
+    return [view.id, view.status, took, cause or ("" if phase == view.status else phase), metrics]

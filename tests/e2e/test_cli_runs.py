@@ -1,0 +1,64 @@
+"""Commands that select, compare and change runs, against a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+TRAIN = (
+    "import argparse",
+    "from azureml.core import Run",
+    "parser = argparse.ArgumentParser()",
+    "parser.add_argument('--lr', type=float)",
+    "rate = parser.parse_args().lr",
+    "Run.get_context().log({'loss': rate, 'val': {'loss': 2 * rate}}, step=1)",
+    "print('first line')",
+    "print('last line')",
+)
+
+
+def test_runs_are_selected_compared_and_changed(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    footplate("run", "--wait", "--no-stream", "--tag", "fold=1", "train.py", "--lr", "0.1")
+    first = footplate.json("runs", "list")[0]
+    assert first["parameters"] == {"lr": "0.1"}
+    assert first["metrics"] == {"loss": 0.1, "val/loss": 0.2}, "a list as JSON has all metrics"
+    assert footplate.json("runs", "show", "latest")["metrics"] == first["metrics"]
+    footplate.write("helper.py", "x = 1")
+    second = footplate("run", "--env", "SEED=2", "train.py", "--lr", "0.5").stdout.strip()
+    footplate("runs", "logs", "-f", second)
+
+    listed = footplate("runs", "list", "--where", "metrics.loss < 0.3 and params.lr <= 0.1 and started > '1h ago'")
+    assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == [first["id"]]
+    wrong = footplate("runs", "list", "--where", "metrics.los < 0.3", code=1).stderr
+    assert "no run has the metric 'los'\nhint: did you mean 'loss'?" in wrong
+    assert "\n                ^\n" in footplate("runs", "list", "--where", "metrics.loss <", code=1).stderr
+    rows = footplate("runs", "list", "--columns", "id,params.lr,metrics.loss,tags.fold", "--csv").stdout.splitlines()
+    assert rows == ["id,params.lr,metrics.loss,tags.fold", f"{second},0.5,0.5,", f"{first['id']},0.1,0.1,1"]
+    assert json.loads(footplate("runs", "list", "--json", "params.lr").stdout) == [
+        {"params.lr": "0.5"}, {"params.lr": "0.1"},
+    ]  # fmt: skip
+    compared = footplate("runs", "compare", first["id"][-8:], second).stdout.splitlines()
+    assert compared[0].split() == ["ID", "NAME", "STATUS", "LR", "LOSS", "VAL/LOSS"]
+
+    found = footplate.json("runs", "diff", first["id"], second)
+    sections = {name: [change["what"] for change in found[name]] for name in found if name not in ("before", "after")}
+    assert sections == {
+        "arguments": ["lr", "$SEED"], "code": ["helper.py"], "environment": [], "data": [],
+        "metrics": ["loss", "val/loss"],
+    }  # fmt: skip
+    assert "the same: environment, data" in footplate("runs", "diff", first["id"], second).stderr
+
+    assert footplate("runs", "logs", second, "--tail", "1", "--rank", "0").stdout == "last line\n"
+    footplate("runs", "rename", second, "the second")
+    footplate("runs", "note", second, "worse")
+    assert footplate("runs", "tag", second, "kept", "a=b").stdout == "a=b, kept\n"
+    assert footplate("runs", "tag", second, "--remove", "kept").stdout == "a=b\n"
+    footplate("runs", "archive", second)
+    assert [run["id"] for run in footplate.json("runs", "list")] == [first["id"]]
+    (archived,) = footplate.json("runs", "list", "--archived")
+    assert (archived["display_name"], archived["description"], archived["tags"]) == ("the second", "worse", {"a": "b"})
+    footplate("runs", "restore", second)
+    assert len(footplate.json("runs", "watch")) == 2
+    assert "had already ended: Completed" in footplate("runs", "cancel", second).stderr
+    assert f"footplate runs rerun {second}" in footplate("runs", "restart", second, code=1).stderr
