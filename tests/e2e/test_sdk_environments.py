@@ -46,6 +46,7 @@ def test_pip_requirements_and_conda_files_are_built(project: Path, workspace: Wo
     )
     from_pip = Environment.from_pip_requirements("from-pip", str(project / "requirements.txt"))
     from_pip.environment_variables = {"FROM_ENVIRONMENT": "yes"}
+    from_pip.python.conda_dependencies.set_python_version(OWN)  # the default is Azure's
     from_conda = Environment.from_conda_specification("from-conda", str(project / "env.yml"))
     with_packages = Environment("with-packages")
     with_packages.python.conda_dependencies = CondaDependencies.create(
@@ -210,14 +211,12 @@ def test_build_context_is_stored(project: Path, workspace: Workspace) -> None:
 def test_curated_environments_are_found_by_name_and_run(project: Path, workspace: Workspace) -> None:
     got = Environment.get(workspace, "azureml-minimal")
     assert (got.name, got.version, got.curated) == ("AzureML-Minimal", "1", "AzureML-Minimal")
-    assert (
-        Environment.list(workspace)["AzureML-PyTorch-1.6-GPU"].python.conda_dependencies.get_python_version() == "3.6.2"
-    )
+    listed = Environment.list(workspace)["AzureML-PyTorch-1.6-GPU"]
+    assert listed.python.conda_dependencies.get_python_version() == "3.8"
     assert Environment.get(workspace, "Footplate-Minimal", version="31").version == "1"
     run = finished(workspace, project, got, "from azureml.core import Run; Run.get_context().log('ok', 1)\n")
     assert run.get_metrics() == {"ok": 1}
-    (warning,) = [str(w) for w in run.get_details()["warnings"]]
-    assert "Python 3.6.2 cannot run jobs" in warning
+    assert "Python 3.8 instead of 3.6.2" in str(run.get_details()["warnings"][0])
     with pytest.raises(UserErrorException, match="no curated environment 'AzureML-Unheard-Of'"):
         Environment.get(workspace, "AzureML-Unheard-Of")
 
