@@ -7,7 +7,6 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `workspaces`, `runs`, `run_query`, `run_filter`, `run_keys`, `labels`: runs and how to find them.
 - `files`, `logs`: files of runs, and logs as they grow.
 - `series/`: metric journals and their summaries.
-- `endpoints`: web services; covered by `tests/unit/storage` and `tests/e2e/test_serving.py`.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
 - `secrets`, `encryption`, `url_credentials`: secrets and access.
 - `paths`: names from outside that become names on disk.
