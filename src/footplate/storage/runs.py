@@ -24,8 +24,8 @@ from footplate.storage.database import Database, new_key
 from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
+from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
 from footplate.storage.run_keys import RunKeys, no_such_run
-from footplate.storage.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
 from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
 

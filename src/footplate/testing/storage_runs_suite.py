@@ -25,7 +25,7 @@ from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution, Program
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Storage
-from footplate.storage.run_query import find
+from footplate.storage.queries.run_query import find
 from footplate.testing.storage_fixtures import (
     ODD,
     WORKSPACE,

@@ -13,7 +13,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.records import WorkspaceView
 from footplate.domain.specs import RunSpec
 from footplate.storage import RunQuery, Storage, schema
-from footplate.storage.run_query import find
+from footplate.storage.queries.run_query import find
 
 COMMON = 300
 

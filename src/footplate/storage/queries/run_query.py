@@ -25,7 +25,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, sel
 from footplate.domain.runs import run_filter
 from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
-from footplate.storage.run_filter import holds, metric_entries, metric_experiment
+from footplate.storage.queries.run_filter import holds, metric_entries, metric_experiment
 from footplate.storage.schema import experiments, run_labels, runs, series
 
 RARE = 1_000
