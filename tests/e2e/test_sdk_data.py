@@ -81,19 +81,28 @@ def test_a_folder_goes_to_the_default_datastore_and_back(workspace: Workspace, f
     assert (tmp_path / "again/mnist/train/a.txt").read_text() == "another"
 
 
-def test_symlinks_to_folders_are_data_and_cycles_end(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_links_in_a_folder_are_data_and_links_out_of_it_are_not_uploaded(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
     linked = tmp_path / "linked"
-    linked.mkdir()
-    (linked / "train").symlink_to(folder / "train")
+    (linked / "real").mkdir(parents=True)
+    (linked / "real" / "a.txt").write_text("a")
+    (linked / "again").symlink_to("real")
     (linked / "up").symlink_to(linked)
     (linked / "self").symlink_to("self")
-    (linked / "nowhere").symlink_to("gone")
     store = workspace.get_default_datastore()
-    store.upload(str(linked), "up", show_progress=False)
-    uploaded = Dataset.File.upload_directory(str(linked), (store, "directory"), show_progress=False)
+    with pytest.warns(UserWarning, match=r"left out of the upload.*self"):
+        store.upload(str(linked), "up", show_progress=False)
+    with pytest.warns(UserWarning, match=r"left out of the upload.*self"):
+        uploaded = Dataset.File.upload_directory(str(linked), (store, "directory"), show_progress=False)
     in_place = Dataset.File.from_files((Datastore.register_folder(workspace, "linked", str(linked)), ""))
     for dataset in (Dataset.File.from_files((store, "up")), uploaded, in_place):
-        assert dataset.to_path() == ["/train/a.txt", "/train/b.txt"]
+        assert dataset.to_path() == ["/again/a.txt", "/real/a.txt"]
+    (linked / "train").symlink_to(folder / "train")
+    with pytest.raises(UserErrorException, match="the link 'train' leads out of the folder"):
+        store.upload(str(linked), "out", show_progress=False)
+    with pytest.raises(UserErrorException, match="the link 'train' leads out of the folder"):
+        Dataset.File.upload_directory(str(linked), (store, "out"), show_progress=False)
 
 
 def test_download_returns_the_number_of_files(workspace: Workspace, folder: Path, tmp_path: Path) -> None:

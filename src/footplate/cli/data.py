@@ -24,7 +24,6 @@ from footplate.cli.context import (
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.datasets import DatasetView
-from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.data.datastore import Datastore
@@ -170,9 +169,7 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
     # One folder per upload: a later version must not change an earlier one.
     folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
     if os.path.isdir(path):
-        if not blob_transfer.data_below(path):
-            raise click.BadParameter(f"{path} contains no files", param_hint="PATH")
-        target.upload(path, folder)
+        Dataset.File.upload_directory(path, (target, folder))
         return target, folder
     if not os.path.isfile(path):
         raise click.BadParameter(f"there is no file or folder {path!r}", param_hint="PATH")

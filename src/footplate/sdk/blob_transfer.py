@@ -134,26 +134,6 @@ def files_below(folder: str) -> List[Tuple[str, str]]:
     return sorted(found)
 
 
-def data_below(folder: str) -> List[Tuple[str, str]]:
-    """Return the same for a folder of data, where symlinks to folders are followed, as in datastores."""
-    found: List[Tuple[str, str]] = []
-    _gather(folder, "", (), found)
-    return sorted(found)
-
-
-def _gather(folder: str, prefix: str, above: Tuple[Tuple[int, int], ...], found: List[Tuple[str, str]]) -> None:
-    info = os.stat(folder)
-    this = (info.st_dev, info.st_ino)
-    if this in above:  # a symlink to a folder above
-        return
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.path.isdir(path):
-            _gather(path, f"{prefix}{name}/", (*above, this), found)
-        elif os.path.isfile(path):
-            found.append((prefix + name, path))
-
-
 def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
     """Call `work` for every item, a few at a time; the first error stops it."""
     waiting = list(reversed(items))

@@ -1,6 +1,7 @@
 """Datastores and datasets of the SDK, as Azure ML v1 has them.
 
     datastore, datastore_kinds      `Datastore` and the classes of its kinds
+    local_files                     the files of an upload
     references                      `DataReference`, `DataPath`: a path in a datastore as an input of a run
     dataset                         `Dataset`: creating, finding and listing datasets
     base                            what file and tabular datasets share: registration, versions, listings

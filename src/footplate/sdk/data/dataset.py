@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple,
 
 from footplate.domain.datasets import DatasetView, check_dataset_name
 from footplate.domain.store_names import matches
-from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import KINDS, AbstractDataset
 from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.local_files import data_below
 from footplate.sdk.data.paths import definition_of, sources
 from footplate.sdk.data.store_access import store_spec, stores_of
 from footplate.sdk.data.tabular_dataset import TabularDataset
@@ -55,9 +55,7 @@ class FileDatasetFactory:
             raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
         if not os.path.isdir(folder):
             raise UserErrorException(f"the folder {src_dir!r} does not exist")
-        files = [
-            (file, name) for name, file in blob_transfer.data_below(folder) if not pattern or matches(pattern, name)
-        ]
+        files = data_below(folder, lambda name: not pattern or matches(pattern, name))
         if not files:
             raise UserErrorException(f"{src_dir!r} has no files{f' that match {pattern!r}' if pattern else ''}")
         arguments = {

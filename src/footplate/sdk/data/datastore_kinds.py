@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence, Tuple
 
 from footplate.domain.datasets import DatastoreView
-from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
+from footplate.sdk.data.local_files import data_below, named_files
 from footplate.sdk.data.references import DataReference
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.exceptions import UserErrorException
@@ -55,9 +55,7 @@ class AbstractDatastore:
                 "upload files with upload_files" if os.path.isfile(folder) else f"its absolute path would be {folder}"
             )
             raise UserErrorException(f"the folder {src_dir!r} does not exist", hint=hint)
-        self._upload(
-            [(path, name) for name, path in blob_transfer.data_below(folder)], target_path, overwrite, show_progress
-        )
+        self._upload(data_below(folder), target_path, overwrite, show_progress)
         return self.path(target_path)
 
     def upload_files(
@@ -69,8 +67,7 @@ class AbstractDatastore:
         show_progress: bool = True,
     ) -> DataReference:
         """Upload files, named by their path below `relative_root`, or else below their common folder."""
-        named = _name_files(files, relative_root)
-        self._upload(named, target_path, overwrite, show_progress)
+        self._upload(named_files(files, relative_root), target_path, overwrite, show_progress)
         return self.path(target_path)
 
     def download(
@@ -276,25 +273,3 @@ class HttpDatastore(AbstractDatastore):
     @property
     def url(self) -> str:
         return str(self._view.location["url"])
-
-
-def _name_files(files: Sequence[Union[str, Any]], relative_root: Optional[str]) -> List[Tuple[str, str]]:
-    if isinstance(files, (str, os.PathLike)):
-        raise UserErrorException(f"files is the path {files!r}", hint=f"give a list: files=[{files!r}]")
-    paths = [os.path.abspath(os.fspath(path)) for path in files]
-    missing = next((path for path in paths if not os.path.isfile(path)), None)
-    if missing is not None:
-        raise UserErrorException(f"the file {missing!r} does not exist", hint="upload a folder with upload")
-    if not paths:
-        raise UserErrorException("no files were given", hint="give at least one path")
-    root = os.path.abspath(relative_root) if relative_root is not None else _common(paths)
-    for path in paths:
-        if os.path.commonpath([root, path]) != root:
-            raise UserErrorException(
-                f"{path!r} is not below relative_root {relative_root!r}", hint="give a folder above all the files"
-            )
-    return [(path, os.path.relpath(path, root).replace(os.sep, "/")) for path in paths]
-
-
-def _common(paths: List[str]) -> str:
-    return os.path.commonpath([os.path.dirname(path) for path in paths])
