@@ -1,4 +1,4 @@
-"""Write the generated documentation: the commands, the HTTP API and its rights, and a column of ARCHITECTURE.md.
+"""Write the generated documentation: commands, HTTP API, rights, Python API, and a column of ARCHITECTURE.md.
 
 `--check` writes nothing and fails if a page is out of date.
 """
@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import click
 from importlinter.api import read_configuration
+from python_reference import azureml_page, python_page
 
 from footplate.cli.main import cli
 from footplate.server.app import PREFIX, Backend, create_app
@@ -236,6 +237,8 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/http.md": http_page,
     "docs/reference/rights.md": rights_page,
+    "docs/reference/python.md": python_page,
+    "docs/reference/azureml.md": azureml_page,
     "ARCHITECTURE.md": architecture_page,
 }
 
