@@ -12,6 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+from skl2onnx import to_onnx
 from sklearn.linear_model import LogisticRegression
 
 from azureml.core import Model, Workspace
@@ -68,6 +69,33 @@ def test_a_model_is_deployed_without_code_and_called(ws: Workspace, tmp_path: Pa
     with pytest.raises(WebserviceException, match="WebserviceNotFound"):
         Webservice(ws, "points-service")
     assert ws.webservices == {}
+
+
+def test_an_onnx_model_is_called_by_three_protocols(ws: Workspace, tmp_path: Path) -> None:
+    made: Any = to_onnx(classifier(), X[:1].astype(np.float32), options={"zipmap": False})
+    (tmp_path / "points.onnx").write_bytes(made.SerializeToString())
+    model = Model.register(ws, str(tmp_path / "points.onnx"), "points", model_framework=Model.Framework.ONNX)
+    service = Model.deploy(ws, "onnx-points", [model])
+    service.wait_for_deployment()
+    base = str(service.scoring_uri).rpartition("/")[0]
+
+    def ask(path: str, body: Any) -> Any:
+        request = urllib.request.Request(f"{base}/{path}", json.dumps(body).encode())
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)
+
+    expected = classifier().predict_proba(X)
+    azure = service.run(json.dumps({"data": X.tolist()}))
+    assert azure["label"] == Y.tolist()
+    np.testing.assert_allclose(azure["probabilities"], expected, atol=1e-5)
+    rows = ask("v1/models/points:predict", {"instances": X.tolist()})["predictions"]
+    assert [row["label"] for row in rows] == Y.tolist()
+    tensor = {"name": "X", "shape": list(X.shape), "datatype": "FP32", "data": X.ravel().tolist()}
+    outputs = {each["name"]: each for each in ask("v2/models/points/infer", {"inputs": [tensor]})["outputs"]}
+    assert (outputs["label"]["datatype"], outputs["label"]["data"]) == ("INT64", Y.tolist())
+    np.testing.assert_allclose(np.reshape(outputs["probabilities"]["data"], (4, 2)), expected, atol=1e-5)
+    with pytest.raises(WebserviceException, match="400"):
+        service.run(json.dumps({"data": [[1.0, 2.0, 3.0]]}))
 
 
 def test_a_model_of_no_framework_needs_code(ws: Workspace, tmp_path: Path) -> None:
