@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from typing import Any
 
 TRAIN = (
@@ -62,3 +64,20 @@ def test_runs_are_selected_compared_and_changed(footplate: Any) -> None:
     assert len(footplate.json("runs", "watch")) == 2
     assert "had already ended: Completed" in footplate("runs", "cancel", second).stderr
     assert f"footplate runs rerun {second}" in footplate("runs", "restart", second, code=1).stderr
+
+
+def test_outputs_whose_names_are_not_utf8_are_downloaded(footplate: Any) -> None:
+    footplate.write("odd.py", "with open(b'outputs/odd\\xff.txt', 'w') as file:", "    file.write('content')")
+    footplate("run", "--wait", "--no-stream", "odd.py")
+    command = [*footplate.ENTRY, "runs", "download", "latest", "outputs", "--to", "got"]
+    done = subprocess.run(command, cwd=footplate.folder, capture_output=True, timeout=90)
+    assert done.stdout == b"got/outputs/odd\xff.txt\n", done.stderr
+    assert (footplate.folder / os.fsdecode(done.stdout.rstrip())).read_text() == "content"
+
+
+def test_a_failed_submission_leaves_no_experiment_behind(footplate: Any) -> None:
+    footplate.write("train.py", *TRAIN)
+    refused = footplate("run", "-e", "new-one", "-t", "no-such-target", "train.py", code=1)
+    assert "no-such-target" in refused.stderr
+    footplate("sweep", "run", "-e", "new-two", "-t", "no-such-target", "train.py", "--lr", "1,2", code=1)
+    assert not {"new-one", "new-two"} & {each["name"] for each in footplate.json("experiments", "list")}

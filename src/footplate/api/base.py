@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Optional, Protocol, Type, TypeVar
 
 from footplate.domain.codec import from_json
+from footplate.errors import InvalidInput
 
 T = TypeVar("T")
 Query = Mapping[str, Any]
@@ -45,26 +46,26 @@ class ApiNoun:
         self._transport = transport
 
     def _get(self, template: str, query: Optional[Query] = None, timeout: Optional[float] = None, **path: Any) -> Any:
-        return self._transport.request("GET", template.format(**path), query=query, timeout=timeout).json()
+        return self._transport.request("GET", _filled(template, path), query=query, timeout=timeout).json()
 
     def _post(self, template: str, json: Any = None, timeout: Optional[float] = None, **path: Any) -> Any:
-        return self._transport.request("POST", template.format(**path), json=json, timeout=timeout).json()
+        return self._transport.request("POST", _filled(template, path), json=json, timeout=timeout).json()
 
     def _put(self, template: str, json: Any = None, **path: Any) -> Any:
-        return self._transport.request("PUT", template.format(**path), json=json).json()
+        return self._transport.request("PUT", _filled(template, path), json=json).json()
 
     def _patch(self, template: str, json: Any, **path: Any) -> Any:
-        return self._transport.request("PATCH", template.format(**path), json=json).json()
+        return self._transport.request("PATCH", _filled(template, path), json=json).json()
 
     def _delete(self, template: str, **path: Any) -> Any:
-        return self._transport.request("DELETE", template.format(**path)).json()
+        return self._transport.request("DELETE", _filled(template, path)).json()
 
     def _upload(self, template: str, body: Any, query: Optional[Query] = None, **path: Any) -> Any:
         """PUT bytes, or an open binary file."""
-        return self._transport.request("PUT", template.format(**path), query=query, body=body).json()
+        return self._transport.request("PUT", _filled(template, path), query=query, body=body).json()
 
     def _download(self, template: str, query: Optional[Query] = None, **path: Any) -> Iterator[bytes]:
-        return self._transport.stream(template.format(**path), query)
+        return self._transport.stream(_filled(template, path), query)
 
     def _items(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> Iterator[T]:
         """Yield the items of a list; each page is requested when it is needed."""
@@ -76,3 +77,13 @@ class ApiNoun:
             cursor = page["next"]
             if cursor is None:
                 return
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    """Fill in the template of a path. Only the name of a file, `path`, may contain slashes: others are one segment."""
+    for field, value in values.items():
+        text = str(value)
+        if not text or ("/" in text and field != "path"):
+            problem = "is empty" if not text else f"is {text!r}, which contains a slash"
+            raise InvalidInput(f"the {field} in a request {problem}", "look at the name that was given")
+    return template.format(**values)

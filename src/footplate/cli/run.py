@@ -101,7 +101,8 @@ def run(
     workspace = open_workspace(workspace_name)
     config = make_config(workspace, words, given, is_command, is_module)
     subject = _subject(words) if is_command else words[0]
-    chosen = Experiment(workspace, experiment or experiment_name(subject, is_module))
+    named = experiment or experiment_name(subject, is_module)
+    chosen = Experiment._of_first_run(workspace, named)  # pyright: ignore[reportPrivateUsage]
     with working(f"uploading {config.source_directory}"):
         submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
     if name:

@@ -72,7 +72,8 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
     settings = _settings(script, ctx.args, {name: value for name, value in given.items() if value not in (None, ())})
     workspace = open_workspace(workspace_name)
     spec = sweep_from_mapping({"concurrent": 2, **settings})
-    experiment = Experiment(workspace, settings.get("experiment") or experiment_name(settings["script"]))
+    named = settings.get("experiment") or experiment_name(settings["script"])
+    experiment = Experiment._of_first_run(workspace, named)  # pyright: ignore[reportPrivateUsage]
     submitted = submit_trials(experiment, _script(settings), spec)
     if not wait:
         emit({"id": submitted.id}) if as_json else click.echo(submitted.id)

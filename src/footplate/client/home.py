@@ -40,6 +40,7 @@ def home_folder(path: Optional[str] = None) -> str:
     if home.startswith("~"):  # neither HOME nor an entry in the list of users: it would become a folder named "~"
         raise InvalidInput(f"{home!r} cannot be found: this user has no home directory", "set HOME or FOOTPLATE_HOME")
     home = os.path.abspath(home)
+    _check_text(home)
     try:
         os.makedirs(home, 0o700)
     except FileExistsError:
@@ -50,6 +51,15 @@ def home_folder(path: Optional[str] = None) -> str:
         ) from None
     _make_private(home)
     return home
+
+
+def _check_text(home: str) -> None:
+    try:
+        home.encode("utf-8")
+    except UnicodeEncodeError:  # the database has a URL, which is text
+        raise InvalidInput(
+            f"the path of the home folder, {home!r}, is not UTF-8", "set FOOTPLATE_HOME to a path that is"
+        ) from None
 
 
 def _make_private(home: str) -> None:

@@ -19,6 +19,8 @@ class EnvironmentService:
         self._store = store
 
     def register(self, workspace: str, name: str, definition: dict[str, Any]) -> EnvironmentView:
+        if not name or "/" in name or name in (".", ".."):
+            raise InvalidInput(f"{name!r} is not an environment name", "use letters, digits, '-', '_' and '.'")
         if curated.is_reserved(name):
             raise InvalidInput(
                 f"the environment name {name!r} begins with a reserved prefix",

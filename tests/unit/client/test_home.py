@@ -56,6 +56,13 @@ def test_another_users_folder_is_refused(tmp_path):
         homes.home_folder(str(tmp_path / "h"))
 
 
+def test_path_that_is_not_utf8_is_refused_and_not_created(tmp_path):
+    path = os.path.join(str(tmp_path), os.fsdecode(b"h\xff"))
+    with pytest.raises(InvalidInput, match="is not UTF-8"):
+        homes.home_folder(path)
+    assert not os.path.exists(path)
+
+
 def test_file_is_refused(tmp_path):
     (tmp_path / "h").write_text("")
     with pytest.raises(InvalidInput, match="not a folder"):

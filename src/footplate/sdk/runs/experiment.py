@@ -34,6 +34,13 @@ class Experiment:
         self._view = workspace.session.api.experiments.ensure(workspace.id, _checked(name))
 
     @classmethod
+    def _of_first_run(cls, workspace: Workspace, name: str) -> Experiment:
+        """Return the experiment with that name for one submission, which creates it; a failed one leaves nothing."""
+        from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; the submission imports it anyway
+
+        return cls._of(workspace, ExperimentView("", workspace.id, _checked(name), 0.0))
+
+    @classmethod
     def _of(cls, workspace: Workspace, view: ExperimentView) -> Experiment:
         made = object.__new__(cls)
         made.workspace, made._view = workspace, view

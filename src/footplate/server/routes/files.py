@@ -11,7 +11,7 @@ from footplate.domain.replies import AddedFiles, AppendedBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
-from footplate.server.routes.parsing import Body, FilePath, ServicesOf, StrictFile
+from footplate.server.routes.parsing import Body, FilePath, FilePrefix, ServicesOf, StrictFile
 
 router = APIRouter(tags=["files"], route_class=Route)
 
@@ -25,7 +25,7 @@ class NewFiles(Body):
 
 @router.get("/runs/{run}/files", response_model=Page(FileView))
 @requires(Right.READ_RUNS)
-def list_files(run: str, services: ServicesOf, prefix: str = "") -> Response:
+def list_files(run: str, services: ServicesOf, prefix: FilePrefix) -> Response:
     """List the artifacts and the logs of a run."""
     return answer_list(services.files.list(run, prefix))
 

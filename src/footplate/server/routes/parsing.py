@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, TypeVar, cast
-from urllib.parse import unquote_to_bytes
+from urllib.parse import parse_qsl, unquote_to_bytes
 
 from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
@@ -115,6 +115,15 @@ async def _file_path(request: Request, path: str) -> str:
 
 
 FilePath = Annotated[str, Depends(_file_path)]
+
+
+async def _file_prefix(request: Request, prefix: str = "") -> str:
+    """Return the beginning of file names byte for byte, for the same reason."""
+    given = parse_qsl(request.scope["query_string"].decode("latin-1"), errors="surrogateescape")
+    return dict(given).get("prefix", prefix)
+
+
+FilePrefix = Annotated[str, Depends(_file_prefix)]
 
 
 def started(items: Iterable[T]) -> Iterator[T]:

@@ -13,7 +13,7 @@ from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer, encode
 from footplate.server.rights import Right, requires
-from footplate.server.routes.parsing import FilePath, ServicesOf, started
+from footplate.server.routes.parsing import FilePath, FilePrefix, ServicesOf, started
 
 router = APIRouter(tags=["datastores"], route_class=Route)
 
@@ -27,7 +27,7 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 @router.get(_FILES, response_model=FolderListing, responses=_PAGES)
 @requires(Right.USE_STORE_FILES)
 def list_store_files(
-    workspace: str, name: str, services: ServicesOf, prefix: str = "", children: bool = False
+    workspace: str, name: str, services: ServicesOf, prefix: FilePrefix, children: bool = False
 ) -> Response:
     """List files, or with `children` one folder.
 
