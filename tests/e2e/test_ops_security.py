@@ -159,6 +159,13 @@ def test_impossible_offsets_are_rejected(server: RawServer, query: str) -> None:
     assert server.send("PUT", query, b"data").status in (400, 409)
 
 
+def test_page_sizes_and_times_out_of_bounds_are_rejected(server: RawServer) -> None:
+    files = f"/workspaces/{server.workspace}/dataset-ids/x/files"
+    for path in (f"{files}?limit=0", f"{files}?limit=10001", "/runs/r1?version=0&wait=nan"):
+        answer = server.send("GET", path)
+        assert answer.status == 400 and answer.error()["hint"], (path, answer)
+
+
 @pytest.mark.parametrize("version", ["%C2%B2", "99999999999999999999999", "-1", "1.5"])
 def test_impossible_model_versions_are_rejected(server: RawServer, version: str) -> None:
     assert server.send("GET", f"/workspaces/{server.workspace}/models/m/{version}").status == 400

@@ -12,6 +12,7 @@ from typing import Any
 
 from footplate.domain import scaling, shapes
 from footplate.domain.records import ComputeView
+from footplate.domain.specs import MAX_PROCESSES
 from footplate.domain.targets import LOCAL, SERVICES
 from footplate.engines.base import Engine
 from footplate.errors import Conflict, InvalidInput
@@ -197,10 +198,10 @@ def _check_options(engine: Engine, options: dict[str, Any]) -> None:
 
 
 def _check_sizes(min_nodes: int, max_nodes: int, idle_seconds: float) -> None:
-    if max_nodes < 1 or min_nodes < 0 or min_nodes > max_nodes:
+    if not 1 <= max_nodes <= MAX_PROCESSES or not 0 <= min_nodes <= max_nodes:
         raise InvalidInput(
             f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a size",
-            "give 0 ≤ min_nodes ≤ max_nodes, max_nodes ≥ 1",
+            f"give 0 ≤ min_nodes ≤ max_nodes, 1 ≤ max_nodes ≤ {MAX_PROCESSES}",
         )
     if not 0 <= idle_seconds < float("inf"):
         raise InvalidInput(f"idle_seconds is {idle_seconds:g}", "give 0 or more")

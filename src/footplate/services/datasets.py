@@ -89,7 +89,6 @@ class DatasetService:
         view = self.by_id(workspace, id)
         if view.listing is None:
             raise NotFound(f"dataset {view.name or id!r} pins no files", "register it: a version pins what it names")
-        limit = max(1, min(limit, LARGEST_PAGE))
         with self._open(view.listing) as listing:
             page = listing.page(limit + 1, after)
         return page[:limit], page[limit - 1].name if len(page) > limit else None

@@ -85,6 +85,12 @@ def test_a_cluster_made_smaller_lets_its_runs_finish_first(house: House) -> None
     assert waiting.reason == "2 nodes of 'warm' are busy, and it may have no more than 1"
 
 
+@pytest.mark.parametrize(("least", "most"), [(0, 0), (-1, 1), (2, 1), (0, 10**6)])
+def test_sizes_have_bounds(house: House, least: int, most: int) -> None:
+    with pytest.raises(InvalidInput, match=f"max_nodes={most} is not a size"):
+        house.services.computes.put(house.workspace, "warm", max_nodes=most, min_nodes=least)
+
+
 @pytest.mark.parametrize("idle", [-1.0, float("nan"), float("inf")])
 def test_idle_seconds_must_be_a_time(house: House, idle: float) -> None:
     with pytest.raises(InvalidInput, match="idle_seconds is"):

@@ -194,7 +194,7 @@ def check_sweep(spec: SweepSpec) -> None:
     for name, value in (("max_trials", spec.max_trials), ("max_concurrent", spec.max_concurrent)):
         if value is not None and (isinstance(value, bool) or not 1 <= value <= MAX_TRIALS):
             raise InvalidInput(f"{name} is {value!r}", f"give 1 to {MAX_TRIALS:,}")
-    if not spec.max_seconds > 0:
+    if not 0 < spec.max_seconds < float("inf"):
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds")
     if spec.sampler == "grid":
         size = search_space.grid_size(spec.space)

@@ -8,7 +8,7 @@ import time
 from typing import List
 
 from footplate.domain.stacks import ProcessStacks
-from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.session import Session
 
 _WAIT = 10.0
@@ -17,6 +17,8 @@ _log = logging.getLogger(__name__)
 
 def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
     """Return the answers of all nodes, or after `timeout` those that arrived; raise if there are none."""
+    if not 0 <= timeout < float("inf"):
+        raise UserErrorException(f"the timeout is {timeout:g}", hint="give a number of seconds, 0 or more")
     key, deadline = os.urandom(8).hex(), time.monotonic() + timeout
     while True:
         wait = max(0.0, min(_WAIT, deadline - time.monotonic()))

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 
 from footplate.domain.datasets import DatasetView, DataUse, Lineage
 from footplate.domain.replies import DatasetFile, UnregisteredDataset
@@ -100,7 +100,11 @@ def change_dataset(workspace: str, id: str, body: DatasetChange, services: Servi
 @router.get("/workspaces/{workspace}/dataset-ids/{id}/files", response_model=Page(DatasetFile))
 @requires(Right.READ_WORKSPACE)
 def list_files_of_dataset(
-    workspace: str, id: str, services: ServicesOf, cursor: str = "", limit: int = LARGEST_PAGE
+    workspace: str,
+    id: str,
+    services: ServicesOf,
+    cursor: str = "",
+    limit: Annotated[int, Query(ge=1, le=LARGEST_PAGE)] = LARGEST_PAGE,
 ) -> Response:
     """List the files that a dataset version pins, page by page."""
     page, following = services.datasets.files(workspace, id, cursor, limit)

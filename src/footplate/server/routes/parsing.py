@@ -135,6 +135,8 @@ def started(items: Iterable[T]) -> Iterator[T]:
 
 async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:
     """Read until `enough` or the time is up; between reads, wait until the topic is published."""
+    if wait != wait:  # NaN: the time would never be up
+        raise InvalidInput("wait is nan", "give a number of seconds")
     deadline = time.monotonic() + min(max(wait, 0.0), MAX_WAIT)
     while True:
         seen = hub.sequence(topic)

@@ -129,6 +129,8 @@ def test_exactly_one_of_estimator_run_config_and_pipeline(script: ScriptRunConfi
         ({"policy": TruncationSelectionPolicy(10)}, "10 % of 8 trials is less than one"),
         ({"resume_from": list("abcdef")}, "resume_from names 6 sweeps"),
         ({"max_duration_minutes": 0}, "max_seconds is 0"),
+        ({"max_duration_minutes": float("inf")}, "max_seconds is inf"),
+        ({"max_concurrent_runs": 10**6}, "max_concurrent is 1000000"),
     ],
 )
 def test_a_sweep_that_cannot_work_is_refused(script: ScriptRunConfig, options: dict[str, Any], words: str) -> None:
