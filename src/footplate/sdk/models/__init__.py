@@ -10,6 +10,7 @@
     deploying               the request that deploys: models, code, environment
     deployment_configuration    the options of Azure's three targets
     inference_config        InferenceConfig
+    packaging               Model.package: a folder with a Dockerfile, or an image
     image                   ContainerImage, the older way to name a script
 
 `tests/e2e/test_job_contract.py`, `test_documents.py` and `test_serving.py` cover them on a server.

@@ -14,8 +14,8 @@ from footplate.sdk.exceptions import WebserviceException
 class InferenceConfig:
     """Code that answers requests: `init()` runs once and `run(data)` for each request.
 
-    The older style names a conda file and `runtime='python'` instead of an environment. Images are not built, so
-    `extra_docker_file_steps`, `base_image` and `cuda_version` change nothing.
+    The older style names a conda file and `runtime='python'` instead of an environment. Services are no containers, and
+    packages have an image of their own, so `extra_docker_file_steps`, `base_image` and `cuda_version` change nothing.
     """
 
     def __init__(

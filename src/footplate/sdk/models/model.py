@@ -31,6 +31,7 @@ from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.timestamps import utc_text, utc_time
 
 if TYPE_CHECKING:
+    from footplate.sdk.models.packaging import ModelPackage
     from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.runs.run import Run
     from footplate.sdk.workspace import Workspace
@@ -172,8 +173,18 @@ class Model:
         return service
 
     @staticmethod
-    def package(workspace: Workspace, models: Sequence[Model], *args: Any, **kwargs: Any) -> NoReturn:
-        raise WebserviceException("models cannot be packaged as images yet", hint="serve them with Model.deploy(…)")
+    def package(
+        workspace: Workspace,
+        models: Sequence[Model],
+        inference_config: Any = None,
+        generate_dockerfile: bool = False,
+        image_name: Optional[str] = None,
+        image_label: Optional[str] = None,
+    ) -> ModelPackage:
+        """Package models as an image, or with `generate_dockerfile` as a folder to build one from."""
+        from footplate.sdk.models import packaging  # noqa: PLC0415  # it imports this module
+
+        return packaging.package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
 
     @staticmethod
     def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:

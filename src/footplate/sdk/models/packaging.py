@@ -1,0 +1,249 @@
+"""`Model.package`: a folder that an image of a service is built from, or the image itself.
+
+    Dockerfile            the gateway's Python, the environment's, and the command that answers at port 5001
+    requirements.txt      the packages of the service
+    package.json          the service, as `footplate.serving.standalone` reads it
+    azureml-models/       the models, as NAME/VERSION/…
+    source/               the folder of the entry script
+    runtime/              Footplate itself
+
+The folder needs no server. Without an engine for containers, `python -m footplate.serving.standalone FOLDER` serves it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+import zipfile
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+
+import footplate
+from footplate.domain.serving.endpoints import VersionSpec
+from footplate.domain.serving.frameworks import PACKAGES, served_without_code
+from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.environments.conda_dependencies import own_python_version
+from footplate.sdk.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.models.deploying import version_spec
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.runs import snapshots
+
+if TYPE_CHECKING:
+    from footplate.sdk.models.model import Model
+    from footplate.sdk.workspace import Workspace
+
+ENGINES = ("podman", "docker")
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+_DOCKERFILE = """\
+# A web service that Footplate packaged. It answers at http://localhost:5001/score:
+#   docker build -t {image} . && docker run -p 5001:5001 {image}
+FROM python:3.12-slim
+RUN python -m pip install --no-cache-dir uv "httptools>=0.6"
+WORKDIR /var/azureml-app
+COPY requirements.txt .
+RUN uv venv --python "{python}" /opt/environment \\
+ && uv pip install --no-cache --python /opt/environment/bin/python -r requirements.txt
+COPY . .
+ENV PYTHONPATH=/var/azureml-app/runtime PYTHONUNBUFFERED=1
+EXPOSE 5001
+CMD ["python", "-m", "footplate.serving.standalone", "/var/azureml-app", "--python", "/opt/environment/bin/python"]
+"""
+
+
+class ModelPackage:
+    """A packaged service: `save(folder)` writes the folder, and an image is in the store of the local engine."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Sequence[Model],
+        inference_config: Optional[InferenceConfig],
+        image_name: Optional[str],
+        image_label: Optional[str],
+    ) -> None:
+        self.workspace = workspace
+        self.models = list(models)
+        self.inference_config = inference_config
+        self.state = SUCCEEDED
+        self.location: Optional[str] = None
+        self._image = f"{image_name or 'package'}:{image_label or uuid.uuid4().hex[:12]}"
+        self._is_image = False
+        self._logs = ""
+        self._framework = None if inference_config else _framework(self.models)
+        self._spec = version_spec(workspace, self.models, inference_config)
+        self._environment = self._spec.environment or EnvironmentSpec()
+        self._requirements = _requirements(self._environment, self._framework)
+
+    def build(self) -> None:
+        """Build the image with podman or docker; raise WebserviceException with the engine's last lines."""
+        engine = next(filter(None, map(shutil.which, ENGINES)), None)
+        if engine is None:
+            raise WebserviceException(
+                f"image {self._image} cannot be built: this machine has neither podman nor docker",
+                hint="use generate_dockerfile=True and package.save(folder), and build the image elsewhere",
+            )
+        with tempfile.TemporaryDirectory(prefix="footplate-package-") as folder:
+            self._write(folder)
+            command = [engine, "build", "-t", self._image, folder]
+            done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self._logs = done.stdout.decode("utf-8", "replace")
+        if done.returncode:
+            self.state = FAILED
+            last = "\n".join(self._logs.splitlines()[-20:])
+            raise WebserviceException(
+                f"{os.path.basename(engine)} could not build image {self._image}:\n{last}",
+                hint="save the folder with generate_dockerfile=True, and correct its Dockerfile",
+            )
+        self._is_image, self.location = True, self._image
+
+    def save(self, output_directory: str) -> None:
+        """Write the Dockerfile and all that it needs into a folder that is empty or new."""
+        if self._is_image:
+            raise WebserviceException(
+                f"{self._image} is an image", hint="package with generate_dockerfile=True, or use package.pull()"
+            )
+        folder = os.path.abspath(output_directory)
+        if os.path.isdir(folder) and os.listdir(folder):
+            raise WebserviceException(f"{folder} is not empty", hint="choose another folder")
+        self._write(folder)
+        self.location = folder
+
+    def pull(self) -> None:
+        """Do nothing but check: the image was built by the engine of this machine."""
+        if not self._is_image:
+            raise WebserviceException(
+                "this package is a folder with a Dockerfile, not an image",
+                hint="write it with package.save(folder), or package with generate_dockerfile=False",
+            )
+
+    def wait_for_creation(self, show_output: bool = False) -> None:
+        """Return at once: a package is complete when `Model.package` returns. Print the log of the build."""
+        if show_output:
+            print(self._logs or f"Package creation {self.state}")
+
+    def get_logs(self) -> str:
+        """Return what the engine printed while it built the image."""
+        return self._logs
+
+    def serialize(self) -> Dict[str, Any]:
+        return {
+            "location": self.location,
+            "models": [model.id for model in self.models],
+            "state": self.state,
+            "workspaceName": self.workspace.name,
+        }
+
+    def __repr__(self) -> str:
+        return f"ModelPackage(models={[model.id for model in self.models]}, location={self.location!r})"
+
+    # ── The folder ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        for model in self.models:
+            model.download(os.path.join(folder, "azureml-models", model.name, str(model.version)))
+        if self._spec.snapshot is not None:
+            archive = snapshots.restore(self.workspace.session, self._spec.snapshot, folder)
+            with zipfile.ZipFile(archive) as opened:
+                opened.extractall(os.path.join(folder, "source"))
+            os.remove(archive)
+        _copy_runtime(os.path.join(folder, "runtime"))
+        texts = {
+            "Dockerfile": _DOCKERFILE.format(
+                image=self._image, python=self._environment.python or own_python_version()
+            ),
+            "requirements.txt": "".join(f"{line}\n" for line in self._requirements),
+            "package.json": json.dumps(_description(self, self._spec), indent=2) + "\n",
+        }
+        for name, text in texts.items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+
+
+def package(
+    workspace: Workspace,
+    models: Sequence[Model],
+    inference_config: Optional[InferenceConfig],
+    generate_dockerfile: bool,
+    image_name: Optional[str],
+    image_label: Optional[str],
+) -> ModelPackage:
+    """Make the package, and build its image unless a Dockerfile is wanted."""
+    made = ModelPackage(workspace, models, inference_config, image_name, image_label)
+    if not generate_dockerfile:
+        made.build()
+    return made
+
+
+def _description(made: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
+    views = [model._view for model in made.models]  # pyright: ignore[reportPrivateUsage]
+    return {
+        "service": views[0].name if views else "package",
+        "workspace": made.workspace.name,
+        "models": [
+            {"name": view.name, "version": view.version, "root": view.root, "framework": view.framework}
+            for view in views
+        ],
+        "entry_script": spec.entry_script,
+        "variables": dict(spec.environment_variables),
+        "options": {},
+    }
+
+
+def _copy_runtime(target: str) -> None:
+    """Copy Footplate, and `azureml` where it is installed: scoring scripts import it."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(os.path.dirname(os.path.abspath(footplate.__file__)), os.path.join(target, "footplate"),
+                    ignore=ignored)  # fmt: skip
+    found = importlib.util.find_spec("azureml")
+    places = list(found.submodule_search_locations or ()) if found else []
+    for place in places:
+        if os.path.isfile(os.path.join(place, "core", "__init__.py")):
+            shutil.copytree(place, os.path.join(target, "azureml"), ignore=ignored)
+            break
+
+
+# ── The environment ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _framework(models: Sequence[Model]) -> str:
+    if len(models) != 1:
+        raise UserErrorException(f"{len(models)} models were given without code",
+                                 hint="give one model, or an InferenceConfig")  # fmt: skip
+    view = models[0]._view  # pyright: ignore[reportPrivateUsage]
+    found = served_without_code(view.framework, [file.path for file in view.files])
+    if found is None:
+        raise UserErrorException(
+            f"model {models[0].id} cannot be served without code: its framework is {view.framework or 'not known'}",
+            hint="register it with model_framework, or give an InferenceConfig",
+        )
+    return found
+
+
+def _requirements(environment: EnvironmentSpec, framework: Optional[str]) -> List[str]:
+    """Return the lines of requirements.txt."""
+    if environment.builder == "venv":
+        return list(environment.requirements)
+    if environment.builder == "existing" and framework is not None:
+        return [_pinned(name, environment.interpreter) for name in PACKAGES[framework]]
+    reason = "has conda packages" if environment.builder == "conda" else "is an interpreter of this machine"
+    raise WebserviceException(
+        f"environment {environment.name!r} {reason}: an image cannot have it",
+        hint="list pip packages: InferenceConfig(…, environment=Environment.from_pip_requirements(name, file))",
+    )
+
+
+def _pinned(name: str, interpreter: Optional[str]) -> str:
+    """Return a package in the version that this interpreter has, if it is the one that would serve."""
+    if interpreter not in (None, sys.executable):
+        return name
+    try:
+        return f"{name}=={metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        return name

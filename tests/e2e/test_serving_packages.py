@@ -1,0 +1,139 @@
+"""Packages of models: a folder that serves without a server, and an image that an engine builds from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from azureml.core import Environment, Model, Workspace
+from azureml.core.model import InferenceConfig
+from azureml.exceptions import WebserviceException
+from footplate.testing.waiting import wait_until
+
+SCORE = """
+import json, os
+from azureml.core.model import Model
+from helper import FACTOR
+
+def init():
+    global model
+    model = int(open(Model.get_model_path("number")).read())
+
+def run(data):
+    return json.loads(data)["x"] * model * FACTOR * int(os.environ["TIMES"])
+"""
+
+
+@pytest.fixture
+def number(workspace: Workspace, tmp_path: Path) -> Model:
+    (tmp_path / "number.txt").write_text("7")
+    return Model.register(workspace, str(tmp_path / "number.txt"), "number")
+
+
+def scoring(folder: Path, environment: Environment | None = None) -> InferenceConfig:
+    folder.mkdir(exist_ok=True)
+    (folder / "score.py").write_text(SCORE)
+    (folder / "helper.py").write_text("FACTOR = 2\n")
+    return InferenceConfig("score.py", source_directory=str(folder), environment=environment)
+
+
+def environment_of(folder: Path) -> Environment:
+    (folder / "requirements.txt").write_text("six==1.17.0\n")
+    made = Environment.from_pip_requirements("packaged", str(folder / "requirements.txt"))
+    made.environment_variables = {"TIMES": "3"}
+    return made
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def post(port: int, body: Any) -> Any:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/score", json.dumps(body).encode())
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)
+
+
+def test_a_saved_package_serves_without_a_server(workspace: Workspace, number: Model, tmp_path: Path) -> None:
+    config = scoring(tmp_path / "code", environment_of(tmp_path))
+    package = Model.package(workspace, [number], config, generate_dockerfile=True)
+    package.wait_for_creation(show_output=True)
+    folder = tmp_path / "package"
+    package.save(str(folder))
+    assert (package.state, package.location) == ("Succeeded", str(folder))
+    assert (folder / "requirements.txt").read_text() == "six==1.17.0\n"
+    lines = (folder / "Dockerfile").read_text().splitlines()
+    assert any(line.startswith('RUN uv venv --python "3.') for line in lines)
+    command = json.loads(next(line for line in lines if line.startswith("CMD"))[4:])
+    command = [{"/var/azureml-app": str(folder)}.get(word, word) for word in command[1:-1]]
+    port = free_port()
+    arguments = [sys.executable, *command, sys.executable, "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": str(folder / "runtime")})
+
+    def answers() -> bool:
+        try:
+            return post(port, {"x": 1}) == 42
+        except OSError:
+            assert process.poll() is None
+            return False
+
+    try:
+        wait_until(answers)
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+    with pytest.raises(WebserviceException, match="is not empty"):
+        package.save(str(folder))
+    with pytest.raises(WebserviceException, match="is a folder with a Dockerfile"):
+        package.pull()
+
+
+def test_a_package_without_code_pins_the_framework(workspace: Workspace, tmp_path: Path) -> None:
+    joblib.dump(LogisticRegression().fit([[0.0], [1.0]], [0, 1]), tmp_path / "m.pkl")
+    model = Model.register(workspace, str(tmp_path / "m.pkl"), "m", model_framework=Model.Framework.SCIKITLEARN)
+    Model.package(workspace, [model], generate_dockerfile=True).save(str(tmp_path / "package"))
+    assert f"scikit-learn=={version('scikit-learn')}\n" in (tmp_path / "package" / "requirements.txt").read_text()
+    assert (tmp_path / "package" / "azureml-models" / "m" / "1" / "m.pkl").is_file()
+    assert not (tmp_path / "package" / "source").exists()
+
+
+def test_an_environment_that_no_image_can_have_is_refused(workspace: Workspace, number: Model, tmp_path: Path) -> None:
+    with pytest.raises(WebserviceException, match="is an interpreter of this machine"):
+        Model.package(workspace, [number], scoring(tmp_path / "code"), generate_dockerfile=True)
+    made = environment_of(tmp_path)
+    made.python.conda_dependencies.add_conda_package("libsvm")
+    with pytest.raises(WebserviceException, match="has conda packages"):
+        Model.package(workspace, [number], scoring(tmp_path / "code", made), generate_dockerfile=True)
+
+
+def test_an_image_is_built_by_the_engine_of_the_machine(
+    workspace: Workspace, number: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = scoring(tmp_path / "code", environment_of(tmp_path))
+    engines = tmp_path / "engines"
+    engines.mkdir()
+    monkeypatch.setenv("PATH", str(engines))
+    with pytest.raises(WebserviceException, match="neither podman nor docker"):
+        Model.package(workspace, [number], config)
+    engine = engines / "docker"
+    engine.write_text('#!/bin/sh\n[ -f "$4/Dockerfile" ] && echo "$1 $2 $3"\n')
+    engine.chmod(0o755)
+    package = Model.package(workspace, [number], config, image_name="mine", image_label="1")
+    package.pull()
+    assert (package.location, package.get_logs()) == ("mine:1", "build -t mine:1\n")
+    engine.write_text("#!/bin/sh\necho no space left; exit 1\n")
+    with pytest.raises(WebserviceException, match="no space left"):
+        Model.package(workspace, [number], config)
