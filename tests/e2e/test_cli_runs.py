@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 TRAIN = (
@@ -19,7 +20,7 @@ TRAIN = (
 )
 
 
-def test_runs_are_selected_compared_and_changed(footplate: Any) -> None:
+def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Path) -> None:
     footplate.write("train.py", *TRAIN)
     footplate("run", "--wait", "--no-stream", "--tag", "fold=1", "train.py", "--lr", "0.1")
     first = footplate.json("runs", "list")[0]
@@ -64,6 +65,18 @@ def test_runs_are_selected_compared_and_changed(footplate: Any) -> None:
     assert len(footplate.json("runs", "watch")) == 2
     assert "had already ended: Completed" in footplate("runs", "cancel", second).stderr
     assert f"footplate runs rerun {second}" in footplate("runs", "restart", second, code=1).stderr
+
+    kept = footplate.json("runs", "show", second)["snapshot"]
+    footplate("runs", "delete", first["id"], second)
+    assert footplate.json("runs", "list") == []
+    assert "has no run" in footplate("runs", "show", second, code=1).stderr
+    assert footplate.json("gc")["blobs"] == 0, "recent content stays"
+    planned = footplate.json("gc", "--dry-run", "--older-than", "0s")
+    assert planned["bytes"] > 0
+    assert footplate.json("gc", "--older-than", "0s") == planned
+    assert not list(home.glob(f"blobs/??/{kept}"))
+    assert "freed 0 B in 0 files" in footplate("gc").stderr
+    footplate("run", "--wait", "--no-stream", "train.py", "--lr", "0.1")
 
 
 def test_outputs_whose_names_are_not_utf8_are_downloaded(footplate: Any) -> None:

@@ -57,8 +57,8 @@ class ApiNoun:
     def _patch(self, template: str, json: Any, **path: Any) -> Any:
         return self._transport.request("PATCH", _filled(template, path), json=json).json()
 
-    def _delete(self, template: str, **path: Any) -> Any:
-        return self._transport.request("DELETE", _filled(template, path)).json()
+    def _delete(self, template: str, query: Optional[Query] = None, **path: Any) -> Any:
+        return self._transport.request("DELETE", _filled(template, path), query=query).json()
 
     def _upload(self, template: str, body: Any, query: Optional[Query] = None, **path: Any) -> Any:
         """PUT bytes, or an open binary file."""

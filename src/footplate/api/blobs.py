@@ -6,10 +6,15 @@ from typing import BinaryIO, Iterator, Sequence, Tuple, Union
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
-from footplate.domain.replies import MissingBlobs
+from footplate.domain.replies import CollectedGarbage, MissingBlobs
 
 MISSING_AT_ONCE = 5000
 """The most digests that one request may ask about."""
+
+GRACE_SECONDS = 24 * 3600.0
+"""How long content stays that nothing refers to: somebody may be about to submit it."""
+
+_COLLECT_SECONDS = 3600.0  # a large store takes a while
 
 
 class BlobsApi(ApiNoun):
@@ -25,6 +30,11 @@ class BlobsApi(ApiNoun):
 
     def _ask(self, digests: Sequence[str]) -> MissingBlobs:
         return from_json(MissingBlobs, self._post("/blobs/missing", {"digests": list(digests)}))
+
+    def collect_garbage(self, older_than: float = GRACE_SECONDS, dry_run: bool = False) -> CollectedGarbage:
+        """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+        body = {"older_than": older_than, "dry_run": dry_run}
+        return from_json(CollectedGarbage, self._post("/blobs/collect-garbage", body, timeout=_COLLECT_SECONDS))
 
     def put(self, digest: str, content: Union[bytes, BinaryIO]) -> None:
         self._upload("/blobs/{digest}", content, digest=digest)

@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Cause, RunView, StoryLine
-from footplate.domain.replies import RunProgress
+from footplate.domain.replies import DeletedRuns, RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -78,6 +78,10 @@ class RunsApi(ApiNoun):
             "properties": properties, "archived": archived,
         }  # fmt: skip
         return from_json(RunView, self._patch("/runs/{run}", body, run=run))
+
+    def delete(self, run: str, force: bool = False) -> DeletedRuns:
+        """Delete a run that has ended, and its descendants. `force`: even if models were made by them."""
+        return from_json(DeletedRuns, self._delete("/runs/{run}", {"force": force or None}, run=run))
 
     def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
         return from_json(RunView, self._post("/runs/{run}/cancel", {"by": by, "reason": reason}, run=run))

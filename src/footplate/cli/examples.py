@@ -4,6 +4,7 @@ from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("footplate init vision", "footplate init --server https://ml.example.org:8443 vision"),
+    "gc": ("footplate gc --dry-run", "footplate gc --older-than 2h"),
     "run": (
         "footplate run --wait train.py --lr 0.1",
         "footplate run -r requirements.txt --target cluster --nodes 2 train.py",
@@ -12,6 +13,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runs archive": ("footplate runs archive digits_17",),
     "runs cancel": ("footplate runs cancel digits_17", "footplate runs cancel latest --reason 'wrong data'"),
     "runs compare": ("footplate runs compare -e digits", "footplate runs compare digits_17 digits_18 --csv"),
+    "runs delete": ("footplate runs delete digits_17", "footplate runs delete digits_17 digits_18 --yes"),
     "runs diff": ("footplate runs diff digits_17 latest",),
     "runs download": ("footplate runs download latest --to results", "footplate runs download digits_17 outputs/"),
     "runs files": ("footplate runs files latest --prefix outputs/",),

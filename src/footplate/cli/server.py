@@ -1,4 +1,4 @@
-"""`footplate server`: the home folder's server in the background, or a team server in the foreground."""
+"""`footplate server`, in the background or in the foreground for a team, and `footplate gc`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import IO, Any
 
 import click
 
-from footplate.cli.console import ago, emit, pairs, say, when
-from footplate.cli.context import json_option
-from footplate.cli.main import Noun, Unusable
+from footplate.cli.console import ago, counted, emit, pairs, say, size, when
+from footplate.cli.context import json_option, open_workspace, seconds_of, workspace_option
+from footplate.cli.main import Command, Noun, Unusable
 from footplate.client import home as homes
 from footplate.client import launcher
 from footplate.sdk.session import open_session
@@ -171,3 +171,31 @@ def _printed_on(file: IO[str], path: str) -> IO[str]:
         return file
     file.close()
     return following
+
+
+@click.command(cls=Command)
+@click.option("--dry-run", is_flag=True, help="Only print what would be freed.")
+@click.option(
+    "--older-than",
+    metavar="DURATION",
+    default="1d",
+    show_default=True,
+    help="Keep what was stored or asked for since. Below 1h only if nobody submits or uploads meanwhile.",
+)
+@workspace_option
+@json_option
+def gc(dry_run: bool, older_than: str, workspace_name: str | None, as_json: bool) -> None:
+    """Free the space of content that no run, model, dataset or web service refers to.
+
+    It is safe while runs and uploads go on. It covers all workspaces of the server.
+    """
+    api = open_workspace(workspace_name).session.api
+    found = api.blobs.collect_garbage(seconds_of(older_than, "--older-than"), dry_run)
+    if as_json:
+        emit(found)
+        return
+    verb = "would free" if dry_run else "freed"
+    say(f"{verb} {size(found.bytes)} in {counted(found.blobs, 'file')}")
+    if found.recent_blobs:
+        recent = f"{size(found.recent_bytes)} in {counted(found.recent_blobs, 'file')}"
+        say(f"{recent} will follow: nothing refers to them, but they were stored or asked for in the last {older_than}")

@@ -41,6 +41,7 @@ _TEMPORARY = ".aside"
 _DAMAGED = ".damaged"
 _CHECKED_FIRST = 64 << 20  # bytes: a larger blob is hashed while it is read, so that its reader need not wait
 _REMEMBERED = 10_000
+_RENEW_SECONDS = 3600.0
 _KEPT_DAMAGE = 30 * 24 * 3600.0  # seconds that the content of a damaged blob is kept for an examination
 _FORGOTTEN = 24 * 3600.0  # the writer of a temporary file of this age is dead
 
@@ -67,7 +68,9 @@ def hash_file(path: str) -> Tuple[str, int]:
 
 
 class BlobFolder:
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, renew_seconds: float = _RENEW_SECONDS) -> None:
+        """`renew_seconds`: how old the time of a blob may be before `has` renews it."""
+        self._renew_seconds = renew_seconds
         self.root = os.path.abspath(root)
         self._temporary = os.path.join(self.root, _TEMPORARY)
         self._has_temporary = False
@@ -79,7 +82,24 @@ class BlobFolder:
         return f"{self.root}/{check_digest(digest)[:2]}/{digest}"
 
     def has(self, digest: str) -> bool:
-        return os.path.exists(self.path(digest))
+        """Whether the blob exists. If so, its time is renewed: the caller relies on it, and `remove` keeps it."""
+        path = self.path(digest)
+        try:
+            if os.stat(path).st_ctime < time.time() - self._renew_seconds:
+                with contextlib.suppress(PermissionError):  # of another user: only the owner removes blobs
+                    os.utime(path)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def walk(self) -> Iterator[Tuple[str, os.stat_result]]:
+        """Yield the digest and status of every blob."""
+        for folder in sorted(os.listdir(self.root)) if os.path.isdir(self.root) else ():
+            if len(folder) == 2:
+                for name in sorted(os.listdir(f"{self.root}/{folder}")):
+                    with contextlib.suppress(FileNotFoundError):  # set aside or removed meanwhile
+                        if _DIGEST.fullmatch(name):
+                            yield name, os.stat(f"{self.root}/{folder}/{name}")
 
     def missing(self, digests: Iterable[str]) -> Set[str]:
         return {digest for digest in digests if not self.has(digest)}
@@ -213,6 +233,25 @@ class BlobFolder:
             raise
         self._place(written)
         return stored
+
+    def remove(self, digest: str, unused_since: float) -> bool:
+        """Remove the blob unless somebody stored it, or asked for it, since that time; return whether it was removed.
+
+        It is renamed first: who asks afterwards finds nothing, and who asked just before has renewed its time.
+        """
+        path, aside = self.path(digest), self._temporary_name()
+        try:
+            before = os.stat(path)
+            if before.st_ctime >= unused_since:
+                return False
+            os.rename(path, aside)
+        except FileNotFoundError:
+            return False
+        if os.stat(aside).st_mtime_ns != before.st_mtime_ns:
+            os.rename(aside, path)
+            return False
+        os.unlink(aside)
+        return True
 
     def sweep(self, older_than: float = _FORGOTTEN) -> None:
         """Remove temporary files that killed writers have left, if nobody touched them for so many seconds."""

@@ -37,6 +37,11 @@ def to_manifest(entries: Iterable[ManifestEntry]) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
+def is_manifest(head: bytes) -> bool:
+    """Whether content that begins with these bytes looks like a manifest."""
+    return head.startswith(b'{"entries":[')
+
+
 def parse_manifest(manifest: bytes) -> List[ManifestEntry]:
     try:
         document: Any = json.loads(manifest)

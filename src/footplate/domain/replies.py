@@ -27,6 +27,23 @@ class ServerStopping:
 
 
 @dataclass(frozen=True)
+class DeletedRuns:
+    """The ids of runs that were deleted: a run and its descendants."""
+
+    deleted: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CollectedGarbage:
+    """The blobs that were removed, or would be, and those that nothing needs but that are too recent to go."""
+
+    blobs: int
+    bytes: int
+    recent_blobs: int
+    recent_bytes: int
+
+
+@dataclass(frozen=True)
 class NotificationTest:
     """The result of a test message by channel: an error, or None if it was delivered."""
 

@@ -34,7 +34,7 @@ class Right(Enum):
     """A right: what it permits, and its reach for a run."""
 
     READ_SERVER = ("describe the server and the curated environments", Reach.ANYTHING)
-    MANAGE_SERVER = ("stop the server, remove built environments, test notifications", Reach.NOTHING)
+    MANAGE_SERVER = ("stop the server, remove built environments and unused content, test notifications", Reach.NOTHING)
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
     CREATE_WORKSPACES = ("create workspaces", Reach.NOTHING)
     READ_WORKSPACE = (
@@ -44,7 +44,7 @@ class Right(Enum):
     )
     REGISTER = ("create experiments, register and tag models and datasets", Reach.WORKSPACE)
     CHANGE_WORKSPACE = (
-        "change datastores, computes and environments, delete models, datasets and experiments",
+        "change datastores, computes and environments, delete runs, models, datasets and experiments",
         Reach.NOTHING,
     )
     MANAGE_SERVICES = ("deploy, change and delete web services, read their keys", Reach.NOTHING)

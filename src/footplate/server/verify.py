@@ -20,7 +20,7 @@ from footplate.server.process import take_lock
 from footplate.storage import Storage
 from footplate.storage.database import Database
 from footplate.storage.store import check_not_lost
-from footplate.storage.verification import Problem, Verification, VerificationReport
+from footplate.storage.upkeep.verification import Problem, Verification, VerificationReport
 
 
 def main(argv: Sequence[str]) -> int:

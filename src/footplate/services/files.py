@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from footplate.domain.records import FileView, RunRecord, Stage
+from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, InvalidInput, NotFound
 from footplate.storage import Storage
+from footplate.storage.upkeep.garbage import collect_garbage
 
 CHUNK = 1 << 20
 BUILD_LOGS = "azureml-logs/20_image_build_log"
@@ -147,6 +149,10 @@ class FileService:
 
     def has_lost_blobs(self) -> bool:
         return self._store.blobs.has_lost_blobs()
+
+    def collect_garbage(self, older_than: float, dry_run: bool) -> CollectedGarbage:
+        """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+        return collect_garbage(self._store, older_than, dry_run)
 
     def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:
         self._store.blobs.put_stream(digest, chunks)

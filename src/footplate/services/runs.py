@@ -9,6 +9,7 @@ from dataclasses import replace
 from footplate import environments
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
+from footplate.domain.replies import DeletedRuns
 from footplate.domain.runs import events, run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
@@ -168,6 +169,13 @@ class RunService:
     def warn(self, run: str, message: str) -> RunView:
         self._orchestrator.tell(run, events.WarningAdded(message))
         return self.view(run)
+
+    def delete(self, run: str, force: bool = False) -> DeletedRuns:
+        """Delete a run that has ended, and its descendants. `force`: even if models were made by them."""
+        deleted = self._store.deletion.delete(run, force)
+        for each in deleted:
+            self._publish(f"run:{each}")
+        return DeletedRuns(tuple(deleted))
 
     # ── End ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 

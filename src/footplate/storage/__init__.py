@@ -10,7 +10,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
 - `secrets`, `encryption`, `url_credentials`: secrets and access.
 - `paths`: names from outside that become names on disk.
-- `verification`: a check of everything, for `footplate server verify` (`tests/unit/server/test_verify.py`).
+- `upkeep/`: a check of everything, the deletion of runs, and of blobs that nothing refers to.
 
 The conformance suites (`testing/storage_*`, run by `tests/conformance/test_storage.py` on every database) cover all of
 it; `tests/unit/storage` adds crashes, error translation and pure parts.

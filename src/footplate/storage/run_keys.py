@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -20,12 +21,13 @@ class RunKey(NamedTuple):
 
 
 class RunKeys:
-    """Keys of runs. They never change and runs are never deleted, so lookups are cached."""
+    """Keys of runs. They never change, so lookups are cached until a run is deleted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._guard = threading.Lock()
         self._known: dict[str, RunKey] = {}
+        self._deleted = set[str]()  # never cached again: a lookup may end after the deletion that it began before
 
     def of(self, run: str, connection: Connection | None = None) -> RunKey:
         """Return the key of a run; raise NotFound for an unknown id."""
@@ -38,11 +40,20 @@ class RunKeys:
         row = connection.execute(select(runs.c.key, runs.c.experiment).where(runs.c.id == run)).one_or_none()
         if row is None:
             raise no_such_run(run)
+        found = RunKey(row.key, row.experiment)
         with self._guard:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[run] = RunKey(row.key, row.experiment)
-        return self._known.get(run) or RunKey(row.key, row.experiment)
+            if run not in self._deleted:
+                self._known[run] = found
+        return found
+
+    def forget(self, ids: Iterable[str]) -> None:
+        """Forget the keys of runs that are being deleted."""
+        with self._guard:
+            for run in ids:
+                self._known.pop(run, None)
+                self._deleted.add(run)
 
 
 def no_such_run(run: str) -> NotFound:

@@ -21,6 +21,7 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
 from footplate.storage.series.metrics import Metrics
+from footplate.storage.upkeep.deletion import RunDeletion
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
 
@@ -38,6 +39,7 @@ class Storage:
         self.files = RunFiles(database, keys)
         self.logs = Logs(home, keys)
         self.metrics = Metrics(home, database, keys)
+        self.deletion = RunDeletion(home, database, keys, self.metrics)
         self.models = Models(database)
         self.computes = Computes(database)
         self.environments = Environments(database)

@@ -3,8 +3,8 @@
 engine_suite        the contract of engines, over small programs instead of agents
 builder_suite       the contract of environment builders
 store_suite         the contract of file stores
-storage_suite       the contract of the server's storage; storage_content_suite, storage_data_suite and
-                    storage_runs_suite are its parts, storage_fixtures their shared values
+storage_suite       the contract of the server's storage; storage_content_suite, storage_data_suite,
+                    storage_runs_suite and storage_upkeep_suite are its parts, storage_fixtures their values
 namespace_engine    an engine whose nodes are network namespaces; networks joins them by a bridge
 servers             real servers for data: Azurite, rclone, moto, and our own; azure_requests prepares Azurite
 web_server          a web server that misbehaves on request

@@ -37,6 +37,7 @@ from footplate.testing.storage_content_suite import FileTests, LogTests, MetricT
 from footplate.testing.storage_data_suite import DatasetTests, DatastoreTests, LineageTests
 from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, line, record, workspace
 from footplate.testing.storage_runs_suite import RunListTests, RunTests
+from footplate.testing.storage_upkeep_suite import DeletionTests, GarbageTests
 
 
 class WorkspaceTests(StorageFixtures):
@@ -344,5 +345,7 @@ class StorageSuite(
     DatastoreTests,
     DatasetTests,
     LineageTests,
+    DeletionTests,
+    GarbageTests,
 ):  # fmt: skip
     """All suites together."""

@@ -286,3 +286,28 @@ def test_damaged_blobs_that_were_stored_again_are_removed(blobs):
     blobs.clear_damage()
     assert os.listdir(os.path.join(blobs.root, ".damaged")) == [lost]
     assert blobs.has_lost_blobs()
+
+
+def test_a_blob_is_removed_unless_it_was_used_since(blobs):
+    blobs.put_bytes(DATA)
+    stored = os.stat(blobs.path(DIGEST)).st_ctime
+    assert not blobs.remove(DIGEST, unused_since=stored)
+    assert blobs.remove(DIGEST, unused_since=stored + 1)
+    assert not blobs.remove(DIGEST, unused_since=stored + 1), "it is gone"
+    assert all_files(blobs) == []
+
+
+def test_asking_for_an_old_blob_renews_its_time(blobs):
+    blobs.put_bytes(DATA)
+    os.utime(blobs.path(DIGEST), (1, 1))
+    assert blobs.has(DIGEST)
+    assert os.stat(blobs.path(DIGEST)).st_mtime == 1, "it was stored a moment ago"
+    assert BlobFolder(blobs.root, renew_seconds=-60).has(DIGEST)
+    assert os.stat(blobs.path(DIGEST)).st_mtime > 1
+
+
+def test_all_blobs_are_walked(blobs):
+    blobs.put_bytes(DATA)
+    os.makedirs(os.path.join(blobs.root, ".damaged"))
+    assert [(digest, info.st_size) for digest, info in blobs.walk()] == [(DIGEST, len(DATA))]
+    assert list(BlobFolder(blobs.root + "-none").walk()) == []

@@ -3,7 +3,7 @@
 group       the group itself
 listing     list, compare: which runs, in which order, with which columns
 comparing   diff: everything that differs between two runs
-editing     tag, rename, note, archive, restore
+editing     tag, rename, note, archive, restore, delete
 watching    watch: a live table of active runs
 commands    show, logs, metrics, files, download, cancel, restart, rerun, stacks, story
 columns     fields of a run as cells of tables, CSV and JSON

@@ -1,12 +1,13 @@
-"""Commands that change what people see of a run: tag, rename, note, archive, restore."""
+"""Commands that change what people see of a run: tag, rename, note, archive, restore, delete."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
-from footplate.cli.console import emit, say, tag_words
+from footplate.cli.console import counted, emit, is_terminal, say, tag_words
 from footplate.cli.context import find_view, json_option, names_of, run_argument, workspace_option
 from footplate.cli.runs.group import runs
 from footplate.domain.codec import to_json
@@ -75,6 +76,30 @@ def restore(run_ids: tuple[str, ...], workspace_name: str | None) -> None:
     """Show archived runs in lists again."""
     for run_id in run_ids:
         _change(run_id, workspace_name, False, "is in lists again", archived=False)
+
+
+@runs.command()
+@runs_argument
+@click.option("--force", is_flag=True, help="Even if models were made by it; they keep their files.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@workspace_option
+@json_option
+def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str | None, as_json: bool) -> None:
+    """Delete runs that have ended, with their metrics, logs, files and children.
+
+    Nothing brings them back. `footplate gc` frees the space of their files.
+    """
+    found = [find_view(run_id, workspace_name) for run_id in run_ids]
+    if not yes and is_terminal(sys.stdin):
+        click.confirm(f"delete {', '.join(view.id for _, view in found)} for good?", abort=True, err=True)
+    deleted = list[str]()
+    for session, view in found:
+        if view.id not in deleted:  # a child of one before
+            deleted += session.api.runs.delete(view.id, force).deleted
+    if as_json:
+        emit(deleted)
+    else:
+        say(f"{counted(len(deleted), 'run')} deleted; free the space of their files with: footplate gc")
 
 
 def _change(run_id: str, workspace_name: str | None, as_json: bool, done: str, **change: Any) -> None:

@@ -301,6 +301,13 @@ class Run(LoggingRun):
     def cancel(self) -> None:
         self._known = self._session.api.runs.cancel(self._id, user_name())
 
+    def delete(self, force: bool = False) -> None:
+        """Delete this run, which must have ended, with its records, metrics, logs, files and children.
+
+        `force`: even if registered models were made by it. The models keep their files.
+        """
+        self._session.api.runs.delete(self._id, force)
+
     def restart(self, reason: str = "") -> None:
         """Retry a failed or canceled run under the same id. Metrics and logs continue, and `./outputs` is restored."""
         attempt = self._refresh().attempt + 1

@@ -9,8 +9,8 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from footplate.api.blobs import MISSING_AT_ONCE
-from footplate.domain.replies import MissingBlobs
+from footplate.api.blobs import GRACE_SECONDS, MISSING_AT_ONCE
+from footplate.domain.replies import CollectedGarbage, MissingBlobs
 from footplate.errors import Unavailable
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -28,11 +28,23 @@ class Digests(Body):
     digests: Annotated[list[str], Field(max_length=MISSING_AT_ONCE)]
 
 
+class GarbageRequest(Body):
+    older_than: Annotated[float, Field(ge=0)] = GRACE_SECONDS
+    dry_run: bool = False
+
+
 @router.post("/blobs/missing", response_model=MissingBlobs)
 @requires(Right.USE_BLOBS)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
     """Return which of these digests the store lacks."""
     return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
+
+
+@router.post("/blobs/collect-garbage", response_model=CollectedGarbage)
+@requires(Right.MANAGE_SERVER)
+def collect_garbage(body: GarbageRequest, services: ServicesOf) -> Response:
+    """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+    return answer(services.files.collect_garbage(body.older_than, body.dry_run))
 
 
 @router.put("/blobs/{digest}", status_code=204, openapi_extra=BYTES_IN)

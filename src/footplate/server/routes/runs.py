@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import RunProgress
+from footplate.domain.replies import DeletedRuns, RunProgress
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -140,6 +140,13 @@ async def get_run(
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
     """Change names, tags or properties of a run, or archive it. A property cannot be changed once it is set."""
     return answer(services.runs.change(run, **dict(body)))
+
+
+@router.delete("/runs/{run}", response_model=DeletedRuns)
+@requires(Right.CHANGE_WORKSPACE)
+def delete_run(run: str, services: ServicesOf, force: bool = False) -> Response:
+    """Delete a run that has ended, and its descendants; with `force`, even if models were made by them."""
+    return answer(services.runs.delete(run, force))
 
 
 @router.post("/runs/{run}/cancel", response_model=RunView)

@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Set
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -84,6 +85,11 @@ class Journals:
     def forget(self, run: int, writer: str) -> None:
         with self._guard:
             self._known.pop((run, writer), None)
+
+    def forget_runs(self, keys: Set[int]) -> None:
+        with self._guard:
+            for known in [each for each in self._known if each[0] in keys]:
+                del self._known[known]
 
 
 class JournalDecoder(Decoder):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, fields
 from functools import cached_property
 from heapq import merge as merge_sorted
@@ -112,6 +112,10 @@ class Metrics:
         for journal in self._journals.of_run(key.key):
             self._journals.forget(key.key, journal.writer)
         self._catch_up(run)
+
+    def forget(self, keys: Set[int]) -> None:
+        """Forget deleted runs: another run may get the key of one."""
+        self._journals.forget_runs(keys)
 
     def _check(self, run: str, journal: StoredJournal) -> None:
         """Raise Broken if less is left of a journal than was ingested."""

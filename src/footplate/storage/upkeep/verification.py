@@ -7,11 +7,9 @@ remains a problem.
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,13 +17,12 @@ from typing import Any
 from sqlalchemy import select, text
 
 from footplate.content.blobs import hash_file
-from footplate.content.manifest import FILE, parse_manifest
 from footplate.domain.records import Stage
-from footplate.errors import Broken, FootplateError
-from footplate.storage.schema import datasets, files, models, runs
+from footplate.errors import Broken
+from footplate.storage.schema import runs
 from footplate.storage.store import Storage
+from footplate.storage.upkeep.references import references
 
-_BLOB = re.compile(r"[0-9a-f]{64}")
 _PROGRESS_SECONDS = 2.0
 
 
@@ -97,8 +94,9 @@ class Verification:
 
     def _check_blobs(self) -> None:
         blobs = self._store.blobs
-        for path, digest in _blob_files(blobs.root):
+        for digest, _ in blobs.walk():
             self._count("blobs")
+            path = blobs.path(digest)
             with suppress(FileNotFoundError):  # set aside or removed meanwhile
                 actual, size = hash_file(path)
                 if actual == digest:
@@ -113,40 +111,11 @@ class Verification:
         return "set aside: the next upload of the right content replaces it"
 
     def _check_references(self) -> None:
-        for kind, run, name, digest, size in self._references():
+        for kind, run, name, digest, size in references(self._store.database, self._store.blobs):
             self._count(f"{kind}s")
             if self._present.get(digest) != size and (size is not None or digest not in self._present):
                 where = self._store.blobs.path(digest)
                 self._add(kind, f"the content of {name} is missing or damaged", path=where, run=run)
-
-    def _references(self) -> Iterator[tuple[str, str | None, str, str, int | None]]:
-        """Yield kind, run, name, digest and size of all content that something refers to."""
-        with self._store.database.read() as connection:
-            query = select(runs.c.id, files.c.path, files.c.digest, files.c.size).join(runs, runs.c.key == files.c.run)
-            for row in connection.execute(query):
-                yield "file", row.id, repr(row.path), row.digest, row.size
-            for row in connection.execute(select(models.c.name, models.c.version, models.c.files)):
-                for file in row.files:
-                    yield "model", None, f"{file['path']!r} of model {row.name}:{row.version}", *_content(file)
-            for digest in connection.execute(select(datasets.c.listing).distinct()).scalars():
-                if digest:
-                    yield "dataset", None, "a dataset's list of files", digest, None
-            snapshots = connection.execute(select(runs.c.id, runs.c.snapshot).where(runs.c.snapshot.is_not(None))).all()
-        yield from self._snapshot_references(snapshots)
-
-    def _snapshot_references(self, rows: Any) -> Iterator[tuple[str, str | None, str, str, int | None]]:
-        seen = set[str]()
-        for run, snapshot in rows:
-            if snapshot in seen:
-                continue
-            seen.add(snapshot)
-            yield "snapshot", run, "the snapshot's list of files", snapshot, None
-            with suppress(FootplateError, OSError):
-                with self._store.blobs.open(snapshot) as file:
-                    entries = parse_manifest(file.read())
-                for entry in entries:
-                    if entry.type == FILE:
-                        yield "snapshot", run, f"{entry.path!r} in the snapshot", entry.content, entry.size
 
     # ── Growing files ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -174,15 +143,3 @@ class Verification:
             self._store.logs.check(run, max(known))
         except Broken as error:
             self._add("log", error.message, path=str(self._store.home / "runs" / run / "logs"), run=run)
-
-
-def _content(file: Any) -> tuple[str, int]:
-    return str(file["digest"]), int(file["size"])
-
-
-def _blob_files(root: str) -> Iterator[tuple[str, str]]:
-    for folder in sorted(os.listdir(root)) if os.path.isdir(root) else ():
-        if len(folder) == 2:
-            for name in sorted(os.listdir(os.path.join(root, folder))):
-                if _BLOB.fullmatch(name):
-                    yield os.path.join(root, folder, name), name

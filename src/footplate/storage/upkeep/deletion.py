@@ -1,0 +1,109 @@
+"""Delete runs that have ended, with their records, metrics, logs and list of files.
+
+The content of their files stays until `garbage` finds that nothing else refers to it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete, select
+
+from footplate.domain.records import Stage
+from footplate.errors import Conflict
+from footplate.storage.database import Database
+from footplate.storage.run_keys import RunKeys, no_such_run
+from footplate.storage.schema import (
+    files,
+    journals,
+    models,
+    run_datasets,
+    run_labels,
+    run_specs,
+    runs,
+    series,
+    story,
+)
+from footplate.storage.series.metrics import Metrics
+
+_BATCH = 500
+_OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_specs)
+
+
+class RunDeletion:
+    def __init__(self, home: Path, database: Database, keys: RunKeys, metrics: Metrics) -> None:
+        self._folder = home / "runs"
+        self._database = database
+        self._keys = keys
+        self._metrics = metrics
+
+    def delete(self, run: str, force: bool = False) -> list[str]:
+        """Delete a run and its descendants; return their ids. An active one is a Conflict.
+
+        So is one that registered models were made by, unless `force` is given: the models stay.
+        """
+        with self._database.write() as connection:
+            family = self._family(connection, run)
+            ids = [row.id for row in family]
+            _check_ended(connection, family)
+            if not force:
+                _check_unused(connection, ids)
+            self._keys.forget(ids)
+            for keys in _batches([row.key for row in family]):
+                for table in _OF_RUNS:
+                    connection.execute(delete(table).where(table.c.run.in_(keys)))
+                connection.execute(delete(runs).where(runs.c.key.in_(keys)))
+        self._metrics.forget({row.key for row in family})
+        for id in ids:
+            shutil.rmtree(self._folder / id, ignore_errors=True)
+        return ids
+
+    def _family(self, connection: Connection, run: str) -> list[Any]:
+        """Return the rows of the run and its descendants, held until the transaction ends."""
+        columns = select(runs.c.key, runs.c.id, runs.c.parent, runs.c.stage, runs.c.status).with_for_update()
+        family = list(connection.execute(columns.where(runs.c.id == run)).all())
+        if not family:
+            raise no_such_run(run)
+        level = [row.key for row in family]
+        while level:
+            found = [
+                row
+                for keys in _batches(level)
+                for row in connection.execute(columns.where(runs.c.parent.in_(keys))).all()
+            ]
+            family += found
+            level = [row.key for row in found]
+        return family
+
+
+def _check_ended(connection: Connection, family: Sequence[Any]) -> None:
+    active = next((row for row in family if row.stage != Stage.ENDED.value), None)
+    if active is not None:
+        raise Conflict(f"run {active.id} is {active.status}", f"cancel it first: footplate runs cancel {active.id}")
+    query = select(runs.c.id, runs.c.stage).where(runs.c.key == family[0].parent)
+    parent = connection.execute(query).one_or_none()
+    if parent is not None and parent.stage != Stage.ENDED.value:
+        raise Conflict(
+            f"run {family[0].id} is a child of {parent.id}, which has not ended",
+            f"wait for its end, or cancel it: footplate runs cancel {parent.id}",
+        )
+
+
+def _check_unused(connection: Connection, ids: Sequence[str]) -> None:
+    for batch in _batches(ids):
+        query = select(models.c.name, models.c.version, models.c.run).where(models.c.run.in_(batch))
+        model = connection.execute(query.order_by(models.c.key).limit(1)).one_or_none()
+        if model is not None:
+            raise Conflict(
+                f"model {model.name}:{model.version} was made by run {model.run}",
+                "delete the model first, or repeat with --force (force=True): the model keeps its files and loses "
+                "the record of its origin",
+            )
+
+
+def _batches(values: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    starts: Iterable[int] = range(0, len(values), _BATCH)
+    return (values[start : start + _BATCH] for start in starts)

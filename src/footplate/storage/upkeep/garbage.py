@@ -1,0 +1,57 @@
+"""Remove blobs that nothing refers to, while runs and uploads go on.
+
+A client does not send content that the server has. So a blob may be unused in the database and yet promised to a
+client that is about to submit. `BlobFolder.has` therefore renews the time of a blob, and only blobs go that nobody
+asked about for a grace period. A manifest stands for its files: those of a recent one stay, and old manifests go before
+their files, so that no manifest is ever left without them.
+"""
+
+from __future__ import annotations
+
+import time
+
+from footplate.domain.replies import CollectedGarbage
+from footplate.errors import Conflict
+from footplate.storage.store import Storage
+from footplate.storage.upkeep.references import files_of_manifest, needed_digests
+
+
+def collect_garbage(store: Storage, older_than: float, dry_run: bool) -> CollectedGarbage:
+    """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+    _check_only_database(store)
+    blobs, limit = store.blobs, time.time() - older_than
+    old, recent = dict[str, int](), dict[str, int]()
+    for digest, info in blobs.walk():  # before the references: content that is stored later is not a candidate
+        (old if info.st_ctime < limit else recent)[digest] = info.st_size
+    needed = needed_digests(store.database, blobs)
+    for digest in recent.keys() - needed:
+        needed.update(entry.content for entry in files_of_manifest(digest, blobs))
+    unneeded = old.keys() - needed
+    removed = unneeded if dry_run else _remove(store, unneeded, limit)
+    waiting = recent.keys() - needed
+    return CollectedGarbage(
+        len(removed), sum(old[digest] for digest in removed), len(waiting), sum(recent[digest] for digest in waiting)
+    )
+
+
+def _remove(store: Storage, unneeded: set[str], limit: float) -> set[str]:
+    """Remove these blobs, manifests first; return the removed ones. Some were asked for by now and stay."""
+    blobs, removed, kept = store.blobs, set[str](), set[str]()
+    listed = {digest: files_of_manifest(digest, blobs) for digest in unneeded}
+    for digest in sorted(unneeded, key=lambda each: not listed[each]):
+        if digest in kept:
+            continue
+        if blobs.remove(digest, limit):
+            removed.add(digest)
+        else:
+            kept.update(entry.content for entry in listed[digest])
+    return removed
+
+
+def _check_only_database(store: Storage) -> None:
+    other = store.home / "footplate.db"
+    if not store.database.sqlite and other.exists():
+        raise Conflict(
+            f"{store.home} also has a database of its own, footplate.db, whose runs use the same blobs",
+            "if it is not needed any more, move footplate.db out of this folder",
+        )
