@@ -1,4 +1,4 @@
-"""Packages of models: a folder that serves without a server, and an image that an engine builds from it."""
+"""Packages of models, which serve without a server, and profiles, which measure models before they are deployed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ import joblib
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from azureml.core import Environment, Model, Workspace
+from azureml.core import Dataset, Environment, Model, Workspace
 from azureml.core.model import InferenceConfig
-from azureml.exceptions import WebserviceException
+from azureml.core.webservice import Webservice
+from azureml.exceptions import UserErrorException, WebserviceException
 from footplate.testing.waiting import wait_until
 
 SCORE = """
@@ -137,3 +138,28 @@ def test_an_image_is_built_by_the_engine_of_the_machine(
     engine.write_text("#!/bin/sh\necho no space left; exit 1\n")
     with pytest.raises(WebserviceException, match="no space left"):
         Model.package(workspace, [number], config)
+
+
+def test_a_profile_measures_and_recommends_resources(
+    workspace: Workspace, number: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "score.py").write_text("import json\ndef run(data):\n return json.loads(data)['x'] + 1\n")
+    config = InferenceConfig("score.py", source_directory="code")
+    (tmp_path / "requests.csv").write_text('request\n"{""x"": 1}"\n"{""x"": 2}"\n')
+    workspace.get_default_datastore().upload_files(["requests.csv"], target_path="samples")
+    samples = Dataset.Tabular.from_delimited_files((workspace.get_default_datastore(), "samples/requests.csv"))
+    profile = Model.profile(workspace, "first", [number], config, samples, cpu=1, memory_in_gb=4)
+    profile.wait_for_completion(show_output=True)
+    details = profile.get_details()
+    assert (details["state"], details["requestedCpu"], details["requestedMemoryInGB"]) == ("Succeeded", 1, 4)
+    assert details["totalQueries"] == details["successQueries"] >= 100
+    assert 0 < details["latencyPercentile50InMs"] <= details["latencyPercentile99InMs"]
+    assert 0 < details["maxUtilizedMemoryInGB"] < details["recommendedMemoryInGB"] < 4
+    assert 0 < details["maxUtilizedCpu"] < details["recommendedCpu"] < 3
+    failed = Model.profile(workspace, "second", [number], config, '{"y": 1}').get_details()
+    assert failed["state"] == "Failed" and "KeyError" in failed["error"]
+    with pytest.raises(UserErrorException, match="input_dataset is None"):
+        Model.profile(workspace, "third", [number], config)
+    assert Webservice.list(workspace) == []

@@ -20,6 +20,7 @@ _START_SECONDS = 0.3
 """Seconds before the first sample: nothing is worth seeing earlier, and the import of psutil takes time."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Sampler:
@@ -102,16 +103,26 @@ class _Machine:
 
 
 class _Ranks:
-    """Memory of the ranks and everything they started; shared pages count once per process."""
+    """Memory and CPUs of the ranks and everything they started; shared pages count once per process."""
 
     def __init__(self) -> None:
         self._pids: list[int] = []
         self._next = 0.0
+        self._spent: dict[int, float] = {}
+        self._at = time.monotonic()
 
     def sample(self) -> dict[str, float]:
         if time.monotonic() >= self._next:  # listing the processes is the expensive part
             self._pids, self._next = process_tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
-        return {"process_tree_rss_bytes": float(sum(_resident(pid) for pid in self._pids))}
+        memory = float(sum(_resident(pid) for pid in self._pids))
+        return {"process_tree_rss_bytes": memory, "process_tree_cpu_cores": self._cores()}
+
+    def _cores(self) -> float:
+        """Return the CPUs that were busy since the last sample, in processes that both samples know."""
+        before, began = self._spent, self._at
+        self._spent, self._at = {pid: _cpu_seconds(pid) for pid in self._pids}, time.monotonic()
+        spent = sum(max(0.0, now - before[pid]) for pid, now in self._spent.items() if pid in before)
+        return spent / max(self._at - began, 1e-3)
 
 
 def _resident(pid: int) -> int:
@@ -120,6 +131,15 @@ def _resident(pid: int) -> int:
             return int(file.read().split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
+
+
+def _cpu_seconds(pid: int) -> float:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            user, system = file.read().rpartition(b")")[2].split()[11:13]
+            return (int(user) + int(system)) / _TICKS
+    except (OSError, ValueError):
+        return 0.0
 
 
 class _Gpus:

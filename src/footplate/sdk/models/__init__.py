@@ -11,9 +11,11 @@
     deployment_configuration    the options of Azure's three targets
     inference_config        InferenceConfig
     packaging               Model.package: a folder with a Dockerfile, or an image
+    profiling               Model.profile: latencies, and recommended resources
     image                   ContainerImage, the older way to name a script
 
-`tests/e2e/test_job_contract.py`, `test_documents.py` and `test_serving.py` cover them on a server.
+`tests/e2e/test_job_contract.py`, `test_documents.py`, `test_serving.py` and `test_serving_packages.py` cover them on a
+server.
 """
 
 from __future__ import annotations

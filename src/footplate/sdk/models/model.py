@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
@@ -32,6 +32,7 @@ from footplate.sdk.timestamps import utc_text, utc_time
 
 if TYPE_CHECKING:
     from footplate.sdk.models.packaging import ModelPackage
+    from footplate.sdk.models.profiling import ModelProfile
     from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.runs.run import Run
     from footplate.sdk.workspace import Workspace
@@ -187,9 +188,21 @@ class Model:
         return packaging.package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
 
     @staticmethod
-    def profile(workspace: Workspace, profile_name: str, *args: Any, **kwargs: Any) -> NoReturn:
-        raise WebserviceException(
-            f"{profile_name!r} cannot be profiled yet", hint="deploy the model and look at service.versions"
+    def profile(
+        workspace: Workspace,
+        profile_name: str,
+        models: Sequence[Model],
+        inference_config: Any = None,
+        input_dataset: Any = None,
+        cpu: Optional[float] = None,
+        memory_in_gb: Optional[float] = None,
+        description: Optional[str] = None,
+    ) -> ModelProfile:
+        """Deploy models for a moment, send them the rows of a dataset with one column, and recommend resources."""
+        from footplate.sdk.models import profiling  # noqa: PLC0415  # it imports this module
+
+        return profiling.profile(
+            workspace, profile_name, models, inference_config, input_dataset, cpu, memory_in_gb, description
         )
 
     @staticmethod
