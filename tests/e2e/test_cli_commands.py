@@ -179,7 +179,7 @@ def test_runs_are_sorted_by_a_metric(footplate: Any) -> None:
     lines = footplate("runs", "list", "--sort", "score", "-n", "1").stdout.splitlines()
     assert [line.split()[-1] for line in lines[1:]] == ["0.2"]
     listed = footplate.json("runs", "list", "--sort", "-score", "--columns", "metrics.score")
-    assert [run["metrics"] for run in listed] == [{"score": 0.8}, {"score": 0.5}, {"score": 0.2}]
+    assert [run["metrics"]["score"] for run in listed] == [0.8, 0.5, 0.2]
     error = footplate("runs", "list", "--experiment", "trian", code=1).stderr
     assert "there is no experiment 'trian' in workspace testing\nhint: did you mean 'train'?" in error
 

@@ -84,12 +84,14 @@ def stream(
         process.stderr.close()
 
 
-@functools.cache
 def _no_new_privileges() -> tuple[str, ...]:
     program = shutil.which("setpriv")
-    if program is None:
-        return ()
-    argv = (program, "--no-new-privs", "--")
+    return _tried(program) if program else ()
+
+
+@functools.cache
+def _tried(setpriv: str) -> tuple[str, ...]:
+    argv = (setpriv, "--no-new-privs", "--")
     works = subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0
     return argv if works else ()
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0011"
+HEAD = "0012"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""

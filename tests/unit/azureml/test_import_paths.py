@@ -44,7 +44,8 @@ PATHS = {
     "azureml.core.datastore": "Datastore",
     "azureml.core.image": "ContainerImage Image",
     "azureml.core.keyvault": "Keyvault",
-    "azureml.core.model": "InferenceConfig Model",
+    "azureml.core.model": "InferenceConfig Model ModelPackage",
+    "azureml.core.profile": "ModelProfile",
     "azureml.core.resource_configuration": "ResourceConfiguration",
     "azureml.core.webservice": "AciWebservice AksWebservice LocalWebservice Webservice",
     "azureml.core.authentication": (

@@ -135,7 +135,7 @@ def pip_of(made: Environment) -> list[str]:
 MADE: dict[str, tuple[Callable[[], Environment], Callable[[Environment], bool]]] = {
     "from_conda_specification adds the default python": (
         lambda: Environment.from_conda_specification(name="mine", file_path="env.yml"),
-        lambda made: made.python.conda_dependencies.get_python_version() == OWN and pip_of(made) == ["six"],
+        lambda made: made.python.conda_dependencies.get_python_version() == "3.8.13" and pip_of(made) == ["six"],
     ),
     "from_pip_requirements": (
         lambda: Environment.from_pip_requirements("mine", "requirements.txt"),
@@ -202,7 +202,7 @@ Change = Callable[[CondaDependencies], Any]
 CHANGES: dict[str, tuple[Change, str, list[str]]] = {
     "add_channel": (lambda c: c.add_channel("pytorch"), "conda_channels", ["anaconda", "conda-forge", "pytorch"]),
     "remove_channel": (lambda c: c.remove_channel("anaconda"), "conda_channels", ["conda-forge"]),
-    "add_conda_package": (lambda c: c.add_conda_package("numpy"), "conda_packages", [f"python={OWN}", "numpy"]),
+    "add_conda_package": (lambda c: c.add_conda_package("numpy"), "conda_packages", ["python=3.8.13", "numpy"]),
     "remove_conda_package": (lambda c: c.remove_conda_package("python"), "conda_packages", []),
     "add_pip_package": (lambda c: c.add_pip_package("six"), "pip_packages", ["azureml-defaults", "six"]),
     "add_pip_package replaces": (
@@ -219,7 +219,7 @@ CHANGES: dict[str, tuple[Change, str, list[str]]] = {
     "add_tensorflow_conda_package": (
         lambda c: c.add_tensorflow_conda_package(core_type="gpu", version="1.13"),
         "conda_packages",
-        [f"python={OWN}", "tensorflow-gpu=1.13"],
+        ["python=3.8.13", "tensorflow-gpu=1.13"],
     ),
     "add_tensorflow_pip_package": (
         lambda c: c.add_tensorflow_pip_package(),

@@ -69,6 +69,7 @@ NAMED = {"datastores": "workspaceblobstore", "datasets": "set", "models": "net",
 WITHOUT_SUBJECT = (
     "/locks/{digest}/build",  # no build was started
     "/runs/{run}/trials",  # the run is not a sweep
+    "/runs/{run}/sweep-analysis",
     "/workspaces/{workspace}/dataset-ids/{id}/files",  # the dataset pins no files
     "/workspaces/{workspace}/endpoints/{name}",  # a service would start a gateway
     "/workspaces/{workspace}/endpoints/{name}/logs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, NoReturn, Optional
 
 from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget, EngineConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
@@ -12,7 +12,7 @@ class _CloudCompute(ComputeTarget):
     """A compute class of Azure's. Its constructor finds a cluster by name, or raises ComputeTargetException."""
 
     @classmethod
-    def attach_configuration(cls, *args: Any, **kwargs: Any) -> Any:
+    def attach_configuration(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise ComputeTargetException(
             f"{cls.__name__} exists only on Azure; Footplate runs on your own machines",
             hint="create a cluster of your machines: AmlCompute.provisioning_configuration(max_nodes=4)",
@@ -25,7 +25,7 @@ class AdlaCompute(_CloudCompute):
     pass
 
 
-class AksCompute(_CloudCompute):
+class AksCompute(ComputeTarget):
     """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts."""
 
     @classmethod

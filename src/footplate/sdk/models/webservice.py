@@ -147,6 +147,10 @@ class Webservice:
         show(show_output, "\nSucceeded")
         show(show_output, f'{self.compute_type} service creation operation finished, operation "Succeeded"')
 
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Change models, code or settings; each kind of service has its own parameters."""
+        raise NotImplementedError(f"{type(self).__name__} has no update")
+
     def update_deployment_state(self) -> None:
         """Fetch the service again."""
         self._refresh()

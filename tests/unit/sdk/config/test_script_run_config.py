@@ -135,14 +135,11 @@ def test_unsupported_features_are_refused_at_submission(source: str):
         ScriptRunConfig(source, "train.py", resume_from=object())
 
 
-def test_a_curated_environment_learns_of_mpi(source: str):
-    """Azure's environments contain Horovod, which is built only for runs over MPI."""
+@pytest.mark.parametrize("curated", ["AzureML-TensorFlow-2.2-GPU", None])
+def test_an_environment_learns_of_mpi(source: str, curated: str | None):
+    """Runs over MPI bring Open MPI, and the Horovod of Azure's environments is built only for them."""
     environment = Environment("clone")
-    environment.curated = "AzureML-TensorFlow-2.2-GPU"
+    environment.curated = curated
     for job, told in ((MpiConfiguration(node_count=2), True), (PyTorchConfiguration("Gloo"), None), (None, None)):
         config = ScriptRunConfig(source, "train.py", environment=environment, distributed_job_config=job)
         assert to_run_spec(config, "e").environment.options.get("mpi") is told
-    plain = ScriptRunConfig(
-        source, "train.py", environment=Environment("own"), distributed_job_config=MpiConfiguration()
-    )
-    assert "mpi" not in to_run_spec(plain, "e").environment.options

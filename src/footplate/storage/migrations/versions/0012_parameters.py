@@ -10,8 +10,8 @@ from alembic import op
 
 from footplate.domain.runs.parameters import as_number, parse_parameters
 
-revision = "0011"
-down_revision = "0010"
+revision = "0012"
+down_revision = "0011"
 
 _BATCH = 1_000
 
