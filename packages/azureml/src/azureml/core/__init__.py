@@ -40,6 +40,7 @@ _MODULES = (
     "image",
     "keyvault",
     "model",
+    "profile",
     "resource_configuration",
     "run",
     "runconfig",
