@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pytest
+from sklearn.linear_model import LinearRegression
 
 from footplate.cli.doctor import EXTRAS
 from footplate.testing.waiting import wait_until
@@ -68,6 +70,16 @@ def test_whole_loop_works(footplate: Any) -> None:
     story = footplate.json("runs", "story", "latest")
     assert [line["status"] for line in story][-1] == "Completed"
     assert any("the script runs" in line["text"] for line in story)
+
+
+def test_a_model_is_converted_to_onnx(footplate: Any) -> None:
+    joblib.dump(LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0]), footplate.write("line.pkl", ""))
+    footplate("models", "register", "line", "line.pkl", "--framework", "ScikitLearn")
+    footplate.write("sample.json", "[[0], [0.5]]")
+    made = footplate.json("models", "to-onnx", "line", "--sample", "sample.json")
+    assert (made["version"], made["framework"], made["properties"]) == (2, "Onnx", {"converted_from": "line:1"})
+    footplate.write("sample.json", "[[0]")
+    assert "is not JSON" in footplate("models", "to-onnx", "line:1", "--sample", "sample.json", code=2).stderr
 
 
 def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> None:

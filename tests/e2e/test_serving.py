@@ -98,6 +98,20 @@ def test_an_onnx_model_is_called_by_three_protocols(ws: Workspace, tmp_path: Pat
         service.run(json.dumps({"data": [[1.0, 2.0, 3.0]]}))
 
 
+def test_a_model_is_converted_to_onnx_with_lineage(ws: Workspace, tmp_path: Path) -> None:
+    model = register(ws, tmp_path)
+    made = model.to_onnx(X)
+    assert (made.id, made.model_framework, made.properties["converted_from"]) == ("points:2", "Onnx", "points:1")
+    assert made.run is not None and made.run.get_metrics()["largest_difference"] < 1e-3
+    service = Model.deploy(ws, "converted", [made])
+    service.wait_for_deployment()
+    assert service.run(json.dumps({"data": X.tolist()}))["label"] == Y.tolist()
+    with pytest.raises(UserErrorException, match="is an ONNX model already"):
+        made.to_onnx(X)
+    with pytest.raises(UserErrorException, match="sample_input is None"):
+        model.to_onnx()
+
+
 def test_a_model_of_no_framework_needs_code(ws: Workspace, tmp_path: Path) -> None:
     (tmp_path / "weights.bin").write_bytes(b"x")
     model = Model.register(ws, str(tmp_path / "weights.bin"), "weights")

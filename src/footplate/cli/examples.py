@@ -56,6 +56,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "footplate models deploy digits digits-service",
         "footplate models deploy digits:3 digits-service --script score.py --replicas 2 --key",
     ),
+    "models to-onnx": ("footplate models to-onnx digits --sample sample.json",),
     "endpoints call": ("footplate endpoints call digits-service '{\"data\": [[1, 2, 3, 4]]}'",),
     "endpoints delete": ("footplate endpoints delete digits-service",),
     "endpoints list": ("footplate endpoints list",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from typing import Any
 
@@ -172,6 +173,29 @@ def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, 
         click.echo(made.scoring_uri)
 
 
+@models.command("to-onnx")
+@model_argument
+@click.option(
+    "--sample",
+    metavar="FILE",
+    type=click.File("rb"),
+    help="Rows of numbers as a JSON list.  [default: the sample input that the model was registered with]",
+)
+@click.option("--name", metavar="NAME", help="Register under this name.  [default: the next version of the model]")
+@workspace_option
+@json_option
+def to_onnx(model: str, sample: Any, name: str | None, workspace_name: str | None, as_json: bool) -> None:
+    """Convert a model to ONNX, compare both on a sample, and register the result."""
+    workspace = open_workspace(workspace_name)
+    rows = None if sample is None else _rows(sample)
+    with working(f"converting {model}"):
+        made = _open(workspace, model).to_onnx(rows, name)
+    if as_json:
+        emit(_read(workspace, made.id))
+    else:
+        click.echo(made.id)
+
+
 @models.command()
 @click.argument("model", metavar="NAME:VERSION", shell_complete=names_of("models"))
 @workspace_option
@@ -181,6 +205,13 @@ def delete(model: str, workspace_name: str | None) -> None:
         raise click.BadParameter(f"{model!r} has no version", param_hint="NAME:VERSION")
     _open(open_workspace(workspace_name), model).delete()
     say(f"{model} is deleted")
+
+
+def _rows(sample: Any) -> Any:
+    try:
+        return json.load(sample)
+    except ValueError as error:
+        raise click.BadParameter(f"{sample.name} is not JSON: {error}", param_hint="--sample") from None
 
 
 def _open(workspace: Workspace, model: str) -> Model:

@@ -11,7 +11,7 @@ import pytest
 from footplate.cli.examples import EXAMPLES
 from footplate.cli.main import cli
 
-FILES = ("requirements.txt", "score.py", "sweep.yaml", "train.py")
+FILES = ("requirements.txt", "sample.json", "score.py", "sweep.yaml", "train.py")
 LINES = [(path, line) for path, lines in EXAMPLES.items() for line in lines]
 
 

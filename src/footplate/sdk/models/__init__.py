@@ -12,6 +12,8 @@
     inference_config        InferenceConfig
     packaging               Model.package: a folder with a Dockerfile, or an image
     profiling               Model.profile: latencies, and recommended resources
+    onnx_conversion         model.to_onnx: the run that converts, and the registration
+    onnx_job                the job of that run
     image                   ContainerImage, the older way to name a script
 
 `tests/e2e/test_job_contract.py`, `test_documents.py`, `test_serving.py` and `test_serving_packages.py` cover them on a

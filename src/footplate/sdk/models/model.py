@@ -325,6 +325,15 @@ class Model:
             blob_transfer.fetch(self.workspace.session, str(file.digest), target)
         return root
 
+    def to_onnx(self, sample_input: Any = None, model_name: Optional[str] = None) -> Model:
+        """Convert the model to ONNX in a run, compare both on rows of numbers, and register the next version.
+
+        Without `sample_input`, the rows are those of `sample_input_dataset`.
+        """
+        from footplate.sdk.models import onnx_conversion  # noqa: PLC0415  # it imports this module
+
+        return onnx_conversion.to_onnx(self, sample_input, model_name)
+
     def add_tags(self, tags: Mapping[str, Any]) -> None:
         self._change(tags=texts(tags))
 
