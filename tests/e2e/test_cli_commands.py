@@ -255,6 +255,18 @@ def test_workspace_comes_from_the_folder(bare: Any) -> None:
     assert bare("runs", "list", "-w", "second-one").stderr == "no runs\n"
     assert "there is no workspace 'third'" in bare("runs", "list", "-w", "third", code=1).stderr
     assert bare.json("init", "--name", "first-one", "--path", "sub")["id"] == made["id"]
+    assert bare.json("init", "--path", "sub")["id"] == made["id"], "without a name nothing changes"
+    moved = bare("init", "second-one", "--path", "sub").stderr
+    assert "this folder moved from workspace first-one to second-one" in moved
+    bare("workspace", "use", "first-one")
+    assert bare.json("workspace", "show")["id"] == made["id"]
+    listed = [line.split()[:2] for line in bare("workspace", "list").stdout.splitlines()[1:]]
+    assert listed == [["*", "first-one"], ["second-one", "local"]]
+    bare.write("s.py", "print('hello')")
+    bare("run", "--wait", "s.py")
+    assert "it has 1 run\n" in bare("workspace", "delete", "first-one", code=1).stderr
+    bare("workspace", "delete", "first-one", "--force")
+    assert [view["name"] for view in bare.json("workspace", "list")] == ["second-one"]
 
 
 def test_experiments_are_listed_and_archived(footplate: Any) -> None:
@@ -331,6 +343,11 @@ def test_team_server_requires_its_token(bare: Any, home: Path, tmp_path: Path) -
     assert bare("run", "--wait", "s.py", **known).stdout == "from afar\n"
     assert f"ok    server      {url}, version " in bare("doctor", **known).stdout
     assert "fail  server" in bare("doctor", code=1, **elsewhere, FOOTPLATE_TOKEN="another").stdout
+    assert json.loads(bare("server", "status", "--json", **known).stdout)["url"] == url
+    assert "not available" in bare("server", "status", code=3, **elsewhere).stdout
+    assert len(json.loads(bare("runs", "list", "-w", "vision", "--json", **known).stdout)) == 1
+    second = bare("server", "--host", "127.0.0.1", "--port", "0", code=1)
+    assert "hint: stop it first, its runs continue: footplate server stop" in second.stderr
     assert token not in (bare.folder / ".azureml" / "config.json").read_text()
     assert not (tmp_path / "elsewhere" / "server.json").exists(), "no server of its own was started"
     serving.terminate()

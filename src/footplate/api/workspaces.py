@@ -41,3 +41,7 @@ class WorkspacesApi(ApiNoun):
 
     def get(self, workspace: str) -> WorkspaceView:
         return from_json(WorkspaceView, self._get("/workspaces/{workspace}", workspace=workspace))
+
+    def delete(self, workspace: str, force: bool = False) -> None:
+        """Delete a workspace that is empty; with `force`, everything in it too."""
+        self._delete("/workspaces/{workspace}", {"force": force or None}, workspace=workspace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 
+from footplate import environ
 from footplate.cli.console import say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
@@ -116,12 +118,22 @@ def open_workspace(name: str | None = None) -> Workspace:
     """Return the workspace with this name, or the one this folder's configuration names, or the only one."""
     with patiently():
         if name is not None:
-            return Workspace.get(name)
+            return Workspace.get(name, server=server_of_folder())
         try:
             path = workspace_file.find()
         except UserErrorException as missing:
             return _only_workspace(missing)
         return Workspace.from_config(path)
+
+
+def server_of_folder() -> str | None:
+    """Return the address of the team server that this folder belongs to; None for that of the home folder."""
+    if os.environ.get(environ.RUN_ID):  # a job talks to the server of its run
+        return None
+    try:
+        return workspace_file.read(workspace_file.find()).server
+    except UserErrorException:
+        return None
 
 
 def _only_workspace(missing: UserErrorException) -> Workspace:

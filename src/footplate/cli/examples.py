@@ -4,6 +4,10 @@ from __future__ import annotations
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "init": ("footplate init vision", "footplate init --server https://ml.example.org:8443 vision"),
+    "workspace delete": ("footplate workspace delete vision", "footplate workspace delete vision --force --yes"),
+    "workspace list": ("footplate workspace list",),
+    "workspace show": ("footplate workspace show", "footplate workspace show vision --json"),
+    "workspace use": ("footplate workspace use vision",),
     "gc": ("footplate gc --dry-run", "footplate gc --older-than 2h"),
     "run": (
         "footplate run --wait train.py --lr 0.1",

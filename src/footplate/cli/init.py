@@ -1,16 +1,24 @@
-"""`footplate init`."""
+"""`footplate init` and `footplate workspace`. `tests/e2e/test_cli_commands.py` covers them."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
-from footplate.cli.console import emit, say
-from footplate.cli.context import json_option, patiently
-from footplate.cli.main import Command
-from footplate.sdk.config.workspace_file import name_for
-from footplate.sdk.workspace import Workspace
+from footplate.cli.console import ago, emit, is_terminal, pairs, say, tag_words, when
+from footplate.cli.context import json_option, names_of, open_workspace, patiently, server_of_folder
+from footplate.cli.main import Command, Noun
+from footplate.cli.tables import table
+from footplate.domain.records import WorkspaceView
+from footplate.sdk.config import workspace_file
+from footplate.sdk.config.workspace_file import WorkspaceConfig as Config
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.session import open_session
+from footplate.sdk.workspace import DEFAULT_RESOURCE_GROUP, DEFAULT_SUBSCRIPTION, Workspace
+
+_name_argument = click.argument("name", shell_complete=names_of("workspaces"))
 
 
 @click.command(cls=Command)
@@ -24,6 +32,7 @@ from footplate.sdk.workspace import Workspace
 @click.option(
     "--path", type=click.Path(file_okay=False), default=".", show_default="this folder", help="The project folder."
 )
+@click.option("-y", "--yes", is_flag=True, help="Do not ask before the folder moves to another workspace.")
 @json_option
 def init(
     positional: str | None,
@@ -32,32 +41,145 @@ def init(
     resource_group: str | None,
     server: str | None,
     path: str,
+    yes: bool,
     as_json: bool,
 ) -> None:
     """Connect this folder to a workspace.
 
     Creates the workspace if it does not exist, and writes .azureml/config.json, which Workspace.from_config() and all
-    commands find from this folder and every folder below it. Running it again changes nothing.
+    commands find from this folder and every folder below it. Running it again changes nothing; with another name, the
+    folder moves to that workspace.
     """
     if positional and name and positional != name:
         raise click.UsageError(f"two names were given, {positional!r} and {name!r}; use one")
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = name or positional or name_for(str(folder))
+    given = (subscription_id, resource_group, name or positional, server)
+    before = _config_of(folder)
+    wanted = before if before is not None and not any(given) else _wanted(folder, *given)
+    _confirm_move(before, wanted, yes)
     with patiently():
-        workspace = Workspace.create(
-            wanted,
-            subscription_id=subscription_id,
-            resource_group=resource_group,
-            server=server,
+        made = Workspace.create(
+            wanted.workspace_name,
+            subscription_id=wanted.subscription_id,
+            resource_group=wanted.resource_group,
+            server=wanted.server,
             exist_ok=True,
             show_output=False,
         )
-    written = workspace.write_config(str(folder))
-    where = server or workspace.session.info.home
+    written = made.write_config(str(folder))
+    where = wanted.server or made.session.info.home
+    _report_move(before, wanted)
     if as_json:
-        emit({"workspace": workspace.name, "id": workspace.id, "config": written, "server": server, "home": where})
+        emit({"workspace": made.name, "id": made.id, "config": written, "server": wanted.server, "home": where})
         return
-    say(f"workspace {workspace.name} is ready ({where})")
+    say(f"workspace {made.name} is ready ({where})")
     say(f"wrote {written}")
     say("next: footplate run --wait SCRIPT, or in Python: Workspace.from_config()")
+
+
+def _wanted(folder: Path, subscription: str | None, group: str | None, name: str | None, server: str | None) -> Config:
+    name = name or workspace_file.name_for(str(folder))
+    return Config(subscription or DEFAULT_SUBSCRIPTION, group or DEFAULT_RESOURCE_GROUP, name, server)
+
+
+def _config_of(folder: Path) -> Config | None:
+    """Return what the folder's own configuration says; one of a folder above does not count."""
+    try:
+        path = Path(workspace_file.find(str(folder)))
+        return workspace_file.read(str(path)) if folder in (path.parent, path.parent.parent) else None
+    except UserErrorException:
+        return None
+
+
+def _confirm_move(before: Config | None, now: Config, yes: bool) -> None:
+    if before not in (None, now) and not yes and is_terminal(sys.stdin):
+        question = f"this folder belongs to workspace {_words(before)}; connect it to {_words(now)} instead?"
+        click.confirm(question, abort=True, err=True)
+
+
+def _report_move(before: Config | None, now: Config) -> None:
+    if before not in (None, now):
+        say(f"this folder moved from workspace {_words(before)} to {_words(now)}; the runs of the former stay there")
+
+
+def _words(config: Config | None) -> str:
+    """Return the name of a workspace with what distinguishes it from others."""
+    assert config is not None
+    group = (config.subscription_id, config.resource_group)
+    inside = [] if group == (DEFAULT_SUBSCRIPTION, DEFAULT_RESOURCE_GROUP) else ["/".join(group)]
+    inside += [config.server] if config.server else []
+    return config.workspace_name + (f" ({', '.join(inside)})" if inside else "")
+
+
+@click.group(cls=Noun)
+def workspace() -> None:
+    """List, choose, show and delete workspaces.
+
+    They are those of the server of this folder: a team server, or that of the home folder.
+    """
+
+
+@workspace.command("list")
+@json_option
+def list_workspaces(as_json: bool) -> None:
+    """List workspaces; a * marks that of this folder."""
+    views = list(open_session(server_of_folder()).api.workspaces.list())
+    if as_json:
+        emit(views)
+        return
+    try:
+        here = workspace_file.scope(workspace_file.read(workspace_file.find()))
+    except UserErrorException:
+        here = ""
+    rows = [(_mark(v, here), v.name, v.resource_group, v.subscription_id, ago(v.created)) for v in views]
+    table(("", "NAME", "RESOURCE GROUP", "SUBSCRIPTION", "CREATED"), rows)
+
+
+def _mark(view: WorkspaceView, here: str) -> str:
+    return "*" if workspace_file.scope(Config(view.subscription_id, view.resource_group, view.name)) == here else ""
+
+
+@workspace.command()
+@_name_argument
+def use(name: str) -> None:
+    """Connect this folder to an existing workspace."""
+    before, chosen = _config_of(Path.cwd()), open_workspace(name)
+    say(f"wrote {chosen.write_config()}")
+    now = Config(chosen.subscription_id, chosen.resource_group, chosen.name, chosen.session.server)
+    _report_move(before, now)
+
+
+@workspace.command()
+@click.argument("name", required=False, shell_complete=names_of("workspaces"))
+@json_option
+def show(name: str | None, as_json: bool) -> None:
+    """Show a workspace, by default that of this folder."""
+    found = open_workspace(name)
+    view = found.session.api.workspaces.get(found.id)
+    if as_json:
+        emit(view)
+        return
+    server = found.session.server or found.session.info.home
+    pairs([
+        ("name", view.name), ("id", view.id), ("subscription", view.subscription_id),
+        ("resource group", view.resource_group), ("created", when(view.created)), ("tags", tag_words(view.tags)),
+        ("server", server),
+    ])  # fmt: skip
+
+
+@workspace.command()
+@_name_argument
+@click.option("--force", is_flag=True, help="With everything in it: runs, models, datasets, secrets, data.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def delete(name: str, force: bool, yes: bool) -> None:
+    """Delete a workspace. Nothing brings it back; `footplate gc` frees the space of its files.
+
+    Without --force it must be empty. Active runs and web services must be ended first.
+    """
+    found = open_workspace(name)
+    if not yes and is_terminal(sys.stdin):
+        everything = " and everything in it" if force else ""
+        click.confirm(f"delete workspace {found.name}{everything} for good?", abort=True, err=True)
+    found.session.api.workspaces.delete(found.id, force)
+    say(f"workspace {found.name} is deleted")

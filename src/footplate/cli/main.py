@@ -32,6 +32,7 @@ COMMANDS = {
     "env": ("footplate.cli.env:env", "Environments: list, resolve, build, compare and clean up."),
     "compute": ("footplate.cli.compute:compute", "List, create and delete compute targets."),
     "azureml": ("footplate.cli.azureml.commands:azureml", "Check code that was written for Azure ML SDK v1."),
+    "workspace": ("footplate.cli.init:workspace", "List, choose, show and delete workspaces."),
     "gc": ("footplate.cli.server:gc", "Free the space of content that nothing refers to."),
     "server": ("footplate.cli.server:server", "Start, stop and inspect the server."),
     "doctor": ("footplate.cli.doctor:doctor", "Check the prerequisites of Footplate."),

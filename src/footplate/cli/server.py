@@ -11,10 +11,11 @@ from typing import IO, Any
 import click
 
 from footplate.cli.console import ago, counted, emit, pairs, say, size, when
-from footplate.cli.context import json_option, open_workspace, seconds_of, workspace_option
+from footplate.cli.context import json_option, open_workspace, seconds_of, server_of_folder, workspace_option
 from footplate.cli.main import Command, Noun, Unusable
 from footplate.client import home as homes
 from footplate.client import launcher
+from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import open_session
 
 _POLL = 0.2
@@ -72,8 +73,12 @@ def start() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Show the state of the server. Exits with 3 if it is not running."""
-    found = launcher.server_status(homes.home_folder())
+    """Show the state of the server: in the folder of a team's project, of the team server.
+
+    Exits with 3 if it is not running.
+    """
+    team = server_of_folder()
+    found = launcher.server_status(homes.home_folder()) if team is None else _team_status(team)
     if as_json:
         emit(found)
     else:
@@ -82,9 +87,17 @@ def status(ctx: click.Context, as_json: bool) -> None:
         ctx.exit(3)
 
 
+def _team_status(url: str) -> dict[str, Any]:
+    try:
+        return {"running": True, "url": url, **vars(open_session(url).api.server.get(timeout=10))}
+    except AzureMLException as error:
+        return {"running": False, "url": url, "problem": error.message}
+
+
 def _show(found: dict[str, Any]) -> None:
     if not found["running"]:  # the record is that of the last server
-        pairs([("server", "not running"), ("home", found["home"]), ("problem", found.get("problem"))])
+        known = [(name, found.get(name)) for name in ("home", "url", "problem")]
+        pairs([("server", "not running" if "home" in found else "not available"), *known])
         return
     shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
     since = f"{when(found['started'])} ({ago(found['started'])})"

@@ -21,7 +21,7 @@ _SETTINGS = "settings are in the settings.ini of the server's home folder"
 
 class CloudWorkspace:
     delete = _refused(
-        "delete", "it would delete its runs and models", "remove what is in it: Experiment.delete, model.delete()"
+        "delete", "it would delete its runs and models", "delete it on the command line: footplate workspace delete"
     )
     diagnose_workspace = _refused("diagnose_workspace", _NO_KEYS, "check this installation with: footplate doctor")
     get_mlflow_tracking_uri = _refused(

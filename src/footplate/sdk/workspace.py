@@ -105,8 +105,11 @@ class Workspace(CloudWorkspace):
         location: Optional[str] = None,
         cloud: str = "AzureCloud",
         id: Optional[str] = None,
+        *,
+        server: Optional[str] = None,
     ) -> Workspace:
-        session = _connect()
+        """Return an existing workspace. `server` is the address of a team server."""
+        session = _connect(server)
         return Workspace._of(session, _find(session, name, subscription_id, resource_group))
 
     @staticmethod
@@ -163,10 +166,17 @@ class Workspace(CloudWorkspace):
 
     @staticmethod
     def list(
-        subscription_id: Optional[str] = None, auth: Any = None, resource_group: Optional[str] = None
+        subscription_id: Optional[str] = None,
+        auth: Any = None,
+        resource_group: Optional[str] = None,
+        *,
+        server: Optional[str] = None,
     ) -> Dict[str, List[Workspace]]:
-        """Return all workspaces by name; a name may exist in several resource groups."""
-        session = _connect()
+        """Return all workspaces by name; a name may exist in several resource groups.
+
+        `server` is the address of a team server.
+        """
+        session = _connect(server)
         found: Dict[str, List[Workspace]] = {}
         for view in _search(session, None, subscription_id, resource_group):
             found.setdefault(view.name, []).append(Workspace._of(session, view))

@@ -151,7 +151,9 @@ def take_lock(home: str) -> int:
         return descriptor
     holder = os.pread(descriptor, 32, 0).decode("ascii", "replace")
     os.close(descriptor)
-    raise Conflict(f"a server of {home} runs already (pid {holder})", "see: footplate server status")
+    raise Conflict(
+        f"a server of {home} runs already (pid {holder})", "stop it first, its runs continue: footplate server stop"
+    )
 
 
 # ── Serving ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,7 +36,7 @@ class Right(Enum):
     READ_SERVER = ("describe the server and the curated environments", Reach.ANYTHING)
     MANAGE_SERVER = ("stop the server, remove built environments and unused content, test notifications", Reach.NOTHING)
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
-    CREATE_WORKSPACES = ("create workspaces", Reach.NOTHING)
+    CREATE_WORKSPACES = ("create and delete workspaces", Reach.NOTHING)
     READ_WORKSPACE = (
         "read experiments, models, datasets, environments, computes, web services without their keys, names of "
         "secrets, and datastores without credentials",

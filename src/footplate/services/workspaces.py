@@ -51,6 +51,10 @@ class WorkspaceService:
     def find(self, name: str | None, subscription_id: str | None, resource_group: str | None) -> list[WorkspaceView]:
         return self._store.workspaces.find(name, subscription_id, resource_group)
 
+    def delete(self, workspace: str, force: bool = False) -> None:
+        """Delete a workspace that is empty, or with `force` everything in it too."""
+        self._store.workspace_deletion.delete(workspace, self._store.workspaces.get(workspace).name, force)
+
     def ensure_experiment(self, workspace: str, name: str) -> ExperimentView:
         check_experiment_name(name)
         self._store.workspaces.get(workspace)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,19 @@ class Datastores:
         with self._database.write() as connection:
             connection.execute(statement.on_conflict_do_update(index_elements=["workspace"], set_={"name": name}))
 
+    def has_built_in_data(self, workspace: str) -> bool:
+        """Whether there is a file in the built-in datastores, if they are directories."""
+        return any(names for _, _, names in os.walk(self._root() / workspace))
+
+    def remove_built_in(self, workspace: str) -> None:
+        """Remove the built-in datastores of a deleted workspace, if they are directories."""
+        shutil.rmtree(self._root() / workspace, ignore_errors=True)
+
+    def _root(self) -> Path:
+        if self._base is not None and self._base.kind == FOLDER:
+            return Path(self._base.location["path"]).expanduser()
+        return self._folder
+
     def _row(self, workspace: str, name: str) -> Row[Any] | None:
         c = datastores.c
         with self._database.read() as connection:
@@ -140,10 +155,10 @@ class Datastores:
             above = self._base.location.get("prefix", "").strip("/")
             prefix = "/".join(part for part in (above, workspace, name) if part)
             return StoreSpec(self._base.kind, {**self._base.location, "prefix": prefix}, self._base.credentials)
-        root = self._folder if self._base is None else Path(self._base.location["path"]).expanduser()
+        folder = self._root() / workspace / name
         with translated():
-            (root / workspace / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        return StoreSpec(FOLDER, {"path": str(root / workspace / name)})
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return StoreSpec(FOLDER, {"path": str(folder)})
 
 
 def _view(row: Row[Any], default: str) -> DatastoreView:

@@ -21,7 +21,7 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
 from footplate.storage.series.metrics import Metrics
-from footplate.storage.upkeep.deletion import RunDeletion
+from footplate.storage.upkeep.deletion import RunDeletion, WorkspaceDeletion
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
 
@@ -48,6 +48,7 @@ class Storage:
         self.endpoints = Endpoints(database, seal)
         self.logins = LoginFile(home, seal)
         self.datastores = Datastores(home, database, seal)
+        self.workspace_deletion = WorkspaceDeletion(database, self.deletion, self.datastores)
         self.datasets = DatasetTable(database)
         self.lineage = LineageTable(database, keys)
         self.blobs = BlobFolder(str(home / "blobs"))

@@ -37,7 +37,7 @@ from footplate.testing.storage_content_suite import FileTests, LogTests, MetricT
 from footplate.testing.storage_data_suite import DatasetTests, DatastoreTests, LineageTests
 from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, line, record, workspace
 from footplate.testing.storage_runs_suite import RunListTests, RunTests
-from footplate.testing.storage_upkeep_suite import DeletionTests, GarbageTests
+from footplate.testing.storage_upkeep_suite import DeletionTests, GarbageTests, WorkspaceDeletionTests
 
 
 class WorkspaceTests(StorageFixtures):
@@ -347,5 +347,6 @@ class StorageSuite(
     LineageTests,
     DeletionTests,
     GarbageTests,
+    WorkspaceDeletionTests,
 ):  # fmt: skip
     """All suites together."""

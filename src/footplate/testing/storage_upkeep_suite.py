@@ -1,4 +1,4 @@
-"""Deletion of runs, and of content that nothing refers to."""
+"""Deletion of runs and workspaces, and of content that nothing refers to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from footplate.domain.records import FileView, ModelView, Outcome, Stage
 from footplate.errors import Conflict, NotFound
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
-from footplate.testing.storage_fixtures import WORKSPACE, StorageFixtures, journal, log_all, record
+from footplate.testing.storage_fixtures import WORKSPACE, StorageFixtures, journal, log_all, record, workspace
 
 _LONG_AGO = -3600.0  # a grace period that ends in an hour: all content is older
 
@@ -90,6 +90,39 @@ class DeletionTests(StorageFixtures):
     def test_an_unknown_run_is_not_found(self, store: Storage) -> None:
         with pytest.raises(NotFound):
             store.deletion.delete("../../etc")
+
+
+class WorkspaceDeletionTests(StorageFixtures):
+    def test_an_empty_workspace_is_deleted(self, store: Storage) -> None:
+        store.experiments.get_or_create(WORKSPACE, "steam", 1.0)
+        store.datastores.access(WORKSPACE, "workspaceblobstore")
+        store.workspace_deletion.delete(WORKSPACE, "trains")
+        assert store.workspaces.find() == []
+        assert not (store.home / "stores" / WORKSPACE).exists()
+
+    def test_everything_in_a_workspace_is_deleted_by_force_only(self, store: Storage) -> None:
+        store.workspaces.create(workspace("w-2", "other"))
+        add_run(store, "run")
+        add_run(store, "child", parent="run")
+        digest = add_file(store, "run", b"weights")
+        files = (FileView("model.pt", 7, digest),)
+        store.models.add("key", ModelView(WORKSPACE, "digits", 0, 1.0, "model.pt", files, run="run", tags={"a": "b"}))
+        place = Path(store.datastores.access(WORKSPACE, "workspaceblobstore").location["path"])
+        (place / "data.csv").write_text("1,2")
+        held = "it has 2 runs, 1 model, data in its built-in datastores"
+        with pytest.raises(Conflict, match=held):
+            store.workspace_deletion.delete(WORKSPACE, "trains")
+        assert store.runs.view("run").id == "run"
+        store.workspace_deletion.delete(WORKSPACE, "trains", force=True)
+        assert [view.name for view in store.workspaces.find()] == ["other"]
+        assert not place.exists()
+        assert collect_garbage(store, _LONG_AGO, dry_run=False).blobs == 1
+
+    def test_a_workspace_with_an_active_run_stays(self, store: Storage) -> None:
+        add_run(store, "run", stage=Stage.RUNNING)
+        with pytest.raises(Conflict, match="run run of workspace 'trains' is Running"):
+            store.workspace_deletion.delete(WORKSPACE, "trains", force=True)
+        assert len(store.workspaces.find()) == 1
 
 
 class GarbageTests(StorageFixtures):

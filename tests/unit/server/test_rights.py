@@ -47,6 +47,7 @@ REACH: dict[Reach, set[str]] = {
         "put_secret", "register_environment", "resolve_lock", "set_default_datastore", "stop_server",
         "test_notifications", "unregister_dataset", "deploy_endpoint", "change_endpoint", "split_endpoint",
         "delete_endpoint", "get_endpoint_keys", "make_endpoint_token", "collect_garbage", "delete_run",
+        "delete_workspace",
     },
 }  # fmt: skip
 """The expected reach of a run for each route, by the route's name: a second statement, to be changed on purpose."""

@@ -48,3 +48,10 @@ def list_workspaces(
 def get_workspace(workspace: str, services: ServicesOf) -> Response:
     """Return a workspace."""
     return answer(services.workspaces.get(workspace))
+
+
+@router.delete("/workspaces/{workspace}", status_code=204)
+@requires(Right.CREATE_WORKSPACES)
+def delete_workspace(workspace: str, services: ServicesOf, force: bool = False) -> None:
+    """Delete a workspace that is empty; with `force`, everything in it too."""
+    services.workspaces.delete(workspace, force)

@@ -1,36 +1,55 @@
-"""Delete runs that have ended, with their records, metrics, logs and list of files.
+"""Delete runs that have ended, with their records, metrics, logs and list of files, and whole workspaces.
 
-The content of their files stays until `garbage` finds that nothing else refers to it.
+The content of files stays until `garbage` finds that nothing else refers to it.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from footplate.domain.records import Stage
-from footplate.errors import Conflict
+from footplate.errors import Conflict, NotFound
 from footplate.storage.database import Database
+from footplate.storage.datastores import Datastores
 from footplate.storage.run_keys import RunKeys, no_such_run
 from footplate.storage.schema import (
+    computes,
+    dataset_versions,
+    datasets,
+    datastores,
+    default_datastores,
+    endpoints,
+    environment_labels,
+    environments,
+    experiments,
     files,
     journals,
+    model_datasets,
+    model_versions,
     models,
     run_datasets,
     run_labels,
     run_specs,
     runs,
+    secrets,
     series,
     story,
+    workspaces,
 )
 from footplate.storage.series.metrics import Metrics
 
 _BATCH = 500
 _OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_specs)
+_OF_WORKSPACES = (
+    models, model_versions, datasets, dataset_versions, environments, environment_labels, computes, secrets, datastores,
+    default_datastores, experiments,
+)  # fmt: skip
 
 
 class RunDeletion:
@@ -77,6 +96,65 @@ class RunDeletion:
             family += found
             level = [row.key for row in found]
         return family
+
+
+class WorkspaceDeletion:
+    def __init__(self, database: Database, run_deletion: RunDeletion, stores: Datastores) -> None:
+        self._database = database
+        self._runs = run_deletion
+        self._stores = stores
+
+    def delete(self, workspace: str, name: str, force: bool = False) -> None:
+        """Delete a workspace. One that is not empty is a Conflict, unless `force` deletes everything in it.
+
+        Active runs and web services are a Conflict in any case.
+        """
+        with self._database.read() as connection:
+            _check_idle(connection, workspace, name)
+            if not force:
+                self._check_empty(connection, workspace, name)
+            where = (runs.c.workspace == workspace, runs.c.parent == 0)
+            top = list(connection.execute(select(runs.c.id).where(*where)).scalars())
+        for run in top:
+            with suppress(NotFound):  # deleted by somebody else meanwhile
+                self._runs.delete(run, force=True)
+        with self._database.write() as connection:
+            _check_idle(connection, workspace, name)
+            key = select(models.c.key).where(models.c.workspace == workspace)
+            connection.execute(delete(model_datasets).where(model_datasets.c.model.in_(key)))
+            for table in _OF_WORKSPACES:
+                connection.execute(delete(table).where(table.c.workspace == workspace))
+            connection.execute(delete(workspaces).where(workspaces.c.id == workspace))
+        self._stores.remove_built_in(workspace)
+
+    def _check_empty(self, connection: Connection, workspace: str, name: str) -> None:
+        held = list[str]()
+        for table in (runs, models, datasets, secrets):
+            query = select(func.count()).select_from(table).where(table.c.workspace == workspace)
+            count = connection.execute(query).scalar_one()
+            held += [f"{count} {table.name if count > 1 else table.name[:-1]}"] if count else []
+        held += ["data in its built-in datastores"] if self._stores.has_built_in_data(workspace) else []
+        if held:
+            raise Conflict(
+                f"workspace {name!r} is not empty: it has {', '.join(held)}",
+                "delete what is in it first, or everything at once with --force",
+            )
+
+
+def _check_idle(connection: Connection, workspace: str, name: str) -> None:
+    query = select(runs.c.id, runs.c.status).where(runs.c.workspace == workspace, runs.c.stage != Stage.ENDED.value)
+    service = connection.execute(select(endpoints.c.name).where(endpoints.c.workspace == workspace)).scalar()
+    if service is not None:
+        raise Conflict(
+            f"workspace {name!r} has the web service {service!r}",
+            f"delete it first: footplate endpoints delete {service}",
+        )
+    active = connection.execute(query.limit(1)).one_or_none()
+    if active is not None:
+        raise Conflict(
+            f"run {active.id} of workspace {name!r} is {active.status}",
+            f"cancel it first: footplate runs cancel {active.id}",
+        )
 
 
 def _check_ended(connection: Connection, family: Sequence[Any]) -> None:
