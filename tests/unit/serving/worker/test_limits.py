@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
+from pathlib import Path
+
 import pytest
 
-from footplate.serving.worker.limits import choose_cpus, resident_bytes, watch_memory
+from footplate.serving.worker.limits import choose_cpus, own_bytes, watch_memory
 
 
 @pytest.mark.parametrize("cores, count", [(0.1, 1), (1, 1), (1.5, 2), (4, 4), (100, 8)])
@@ -24,5 +27,12 @@ def test_a_worker_above_its_memory_says_how_much_it_uses() -> None:
     assert said == ["this worker uses 1.50 GB of memory, more than memory_gb=1 allows"]
 
 
-def test_the_resident_memory_of_this_process_is_plausible() -> None:
-    assert 1_000_000 < resident_bytes() < 10**12
+def test_memory_counts_what_is_allocated_and_not_what_is_mapped(tmp_path: Path) -> None:
+    before = own_bytes()
+    (tmp_path / "library").write_bytes(bytes(64 << 20))
+    with (tmp_path / "library").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as library:
+        assert library.find(b"x") == -1  # touches every page
+        mapped = own_bytes()
+    allocated = bytearray(b"x") * (64 << 20)
+    assert abs(mapped - before) < 32 << 20 < own_bytes() - before
+    assert len(allocated) == 64 << 20
