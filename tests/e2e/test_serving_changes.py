@@ -123,6 +123,25 @@ def test_updates_under_load_fail_no_request(ws: Workspace, model: Model, tmp_pat
     assert (states[1], states[3]) == ("stopped", "failed")
 
 
+def test_a_version_that_fails_under_load_is_rolled_back(ws: Workspace, model: Model, tmp_path: Path) -> None:
+    service = deploy(ws, "careful", model, saying(tmp_path, "one"))
+    failing = answering(tmp_path / "failing", "def run(data):\n raise ValueError('wrong weights')\n")
+    with Load(service).running() as load:
+        wait_until(lambda: load.answers["one"] > 50)
+        service.change(inference_config=failing, rollback_seconds=300)
+        wait_until(lambda: service.versions[-1].state == "failed")
+        wait_until(lambda: service.versions[0].weight == 100)
+        count, failed = load.answers["one"], len(load.problems)
+        wait_until(lambda: load.answers["one"] > count + 100)
+    assert failed >= 20 and all("wrong weights" in problem for problem in load.problems)
+    assert [version.state for version in service.versions] == ["ready", "failed"]
+    cause = service.versions[-1].cause
+    assert cause is not None and "rolled back to version 1" in cause.message
+    with pytest.raises(WebserviceException, match="rolled back to version 1"):
+        service.wait_for_deployment()
+    assert service.state == "Healthy"
+
+
 def test_killed_processes_under_load_come_back(ws: Workspace, model: Model, tmp_path: Path, home: Path) -> None:
     service = deploy(ws, "stubborn", model, saying(tmp_path, "one"), replicas=2)
     with Load(service).running() as load:

@@ -43,7 +43,7 @@ class AciWebservice(Webservice):
         """
         config = AciServiceDeploymentConfiguration(
             tags=tags, properties=properties, description=description, auth_enabled=auth_enabled,
-            ssl_cert_pem_file=ssl_cert_pem_file, ssl_key_pem_file=ssl_key_pem_file,
+            ssl_enabled=ssl_enabled, ssl_cert_pem_file=ssl_cert_pem_file, ssl_key_pem_file=ssl_key_pem_file,
             enable_app_insights=enable_app_insights,
         )  # fmt: skip
         models, inference_config = _of_image(image, models, inference_config)

@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,12 +82,22 @@ class VersionPool:
             self._links.discard(link)
             self._leaving[link] = task
 
-    async def drain(self, seconds: float) -> None:
-        """Answer what is here, then disconnect."""
+    async def drain(self, seconds: float, successor: Callable[[], VersionPool | None] | None = None) -> None:
+        """Answer what is here, then disconnect. Requests that no worker is left for go to the successor."""
         deadline = time.monotonic() + seconds
         while (self._queue or any(self._in_flight.values())) and time.monotonic() < deadline:
+            other = successor() if successor and self._queue and not self._links else None
+            if other is not None:
+                other.take_over(self._queue)
+                self._queue = deque()
             await asyncio.sleep(0.01)
         self.close()
+
+    def take_over(self, waiting: Iterable[Pending]) -> None:
+        """Queue requests of a version that has ended before it answered them."""
+        self._queue.extend(waiting)
+        for link in list(self._links):
+            self._on_free(link)
 
     def close(self) -> None:
         self._sweeper.cancel()
@@ -215,7 +225,7 @@ class ServicePool:
 
     async def _drain(self, name: str, seconds: float) -> None:
         pool = self._leaving[name]
-        await pool.drain(seconds)
+        await pool.drain(seconds, None if pool.version.shadow else self.choose)
         if self._leaving.get(name) is pool:
             del self._leaving[name]
 

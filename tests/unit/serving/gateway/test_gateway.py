@@ -153,6 +153,23 @@ def test_requests_wait_for_a_worker_until_their_time_is_over(gateway: GatewayPro
     assert gateway.score("late")[0] == 200, "the first request is held until the worker is ready"
 
 
+def test_requests_of_a_version_without_workers_go_to_its_successor(gateway: GatewayProcess) -> None:
+    answer = gateway.worker("v1", "def run(data):\n return 1\n")
+    gateway.services["s"] = {
+        "versions": {"1": {"sockets": [answer], "weight": 0}, "2": {"sockets": ["/nowhere.sock"], "weight": 100}}
+    }
+    gateway.write()
+    wait_until(lambda: gateway.healthy("s") == {"1": 1, "2": 0})
+    answers: list[tuple[int, bytes]] = []
+    client = threading.Thread(target=lambda: answers.append(gateway.score("s")[::2]))
+    client.start()
+    wait_until(lambda: gateway.status("s")["2"]["queue"] == 1)
+    gateway.services["s"] = {"versions": {"1": {"sockets": [answer], "weight": 100}}}
+    gateway.write()
+    client.join(20)  # a request may take 60 seconds
+    assert answers == [(200, b"1")]
+
+
 def test_a_full_queue_is_a_503_at_once(gateway: GatewayProcess) -> None:
     gateway.route("slow", [gateway.worker("slow", SLOW)], limits={"queue": 2})
     answers: list[int] = []
