@@ -234,6 +234,14 @@ def test_script_below_uses_this_folder_and_one_elsewhere_its_own(footplate: Any,
     assert "'data.txt'" not in footplate("run", "--wait", str(elsewhere / "alone.py")).stdout
 
 
+def test_errors_name_options_and_what_to_do(footplate: Any) -> None:
+    footplate.write("s.py", "import no_such_package")
+    failed = footplate("run", "--wait", "s.py", code=1).stderr
+    assert "a line no_such_package in a requirements file, footplate run -r FILE" in failed
+    assert "footplate run -r FILE" in footplate("runs", "show", "latest").stdout
+    assert "error: --nodes is 100000\n" in footplate("run", "--nodes", "100000", "s.py", code=1).stderr
+
+
 def test_json_of_a_waited_run_is_alone_on_stdout(footplate: Any) -> None:
     footplate.write("s.py", "print('to stderr, please')")
     done = footplate("run", "--wait", "--json", "s.py")

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import re
 import sys
 import textwrap
 import time
@@ -32,12 +33,33 @@ STYLES = {
     "warn": "yellow",
     "fail": "red",
 }
+_OPTIONS = {
+    r"\bmax_run_duration_seconds\b": "--timeout",
+    r"\bnode_count\b": "--nodes",
+    r"\bmax_nodes\b": "--max-nodes",
+    r"\bprocess_count\b": "--processes",
+    r"\bscript= and source_directory=": "the script's name and --source-dir",
+    r"\bgpus, gpus_per_process\b": "--gpus, --gpus-per-process",
+    r"\bgpus = (\d)": r"--gpus \1",
+    r"PyTorchConfiguration\('Gloo', …\)": "--distribution torch --backend gloo",
+    r"conda_dependencies\.add_pip_package\('([^']*)'\)": r"a line \1 in a requirements file, footplate run -r FILE",
+    r"arguments=\['--data', dataset\.as_named_input\('data'\)\.as_mount\(\)\]": "--input data=NAME --data '$data'",
+}
+"""Names of the SDK in hints of the server and of nodes, and the options of the command line instead."""
+
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def say(text: str, status: str = "") -> None:
     """Print a message to stderr, in the colour of a status if one is given."""
     click.echo(paint(text, sys.stderr, fg=STYLES[status]) if status in STYLES else text, err=True)
+
+
+def with_options(hint: str) -> str:
+    """Return a hint with the options of the command line instead of names of the SDK."""
+    for name, option in _OPTIONS.items():
+        hint = re.sub(name, option, hint)
+    return hint
 
 
 def emit(data: Any) -> None:

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from footplate.cli.console import duration, is_terminal, say
+from footplate.cli.console import duration, is_terminal, say, with_options
 from footplate.cli.status_line import Live
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView
@@ -158,5 +158,5 @@ def summary(run: RunView) -> str:
     took = f" after {duration(run.ended - run.started)}" if run.ended and run.started else ""
     cause = run.outcome.cause if run.outcome else None
     why = f": {cause.message}" if cause else ""
-    hint = f"\nhint: {cause.hint}" if cause and cause.hint else ""
+    hint = f"\nhint: {with_options(cause.hint)}" if cause and cause.hint else ""
     return f"{run.status}{took}{why}{hint}"

@@ -12,7 +12,7 @@ from typing import NoReturn, cast
 import click
 
 from footplate import environ
-from footplate.cli.console import paint
+from footplate.cli.console import paint, with_options
 from footplate.errors import FootplateError
 
 # name → (module:attribute, one-line help). The help is here so that `--help` imports no command's module.
@@ -33,7 +33,10 @@ COMMANDS = {
     "compute": ("footplate.cli.compute:compute", "List, create and delete compute targets."),
     "azureml": ("footplate.cli.azureml.commands:azureml", "Check code that was written for Azure ML SDK v1."),
     "workspace": ("footplate.cli.init:workspace", "List, choose, show and delete workspaces."),
-    "gc": ("footplate.cli.server:gc", "Free the space of content that nothing refers to."),
+    "gc": (
+        "footplate.cli.server:gc",
+        "Free the space of content that no run, model, dataset or web service refers to.",
+    ),
     "server": ("footplate.cli.server:server", "Start, stop and inspect the server."),
     "doctor": ("footplate.cli.doctor:doctor", "Check the prerequisites of Footplate."),
     "completion": ("footplate.cli.completion:completion", "Print the completion script for your shell."),
@@ -165,6 +168,8 @@ def _words(error: Exception) -> tuple[str, str]:
     message: str = getattr(error, "message", str(error))
     if isinstance(error, OSError) and error.filename is not None:
         message = f"{error.filename}: {error.strerror}"
+    field, verb, rest = message.partition(" is ")  # "node_count is 0": a field of the SDK that an option has set
+    message = with_options(field) + verb + rest if field.isidentifier() else message
     return message, getattr(error, "hint", None) or "set FOOTPLATE_DEBUG=1 to see the traceback"
 
 
@@ -181,4 +186,4 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 
 def _fail(message: str, hint: str) -> None:
     click.echo(f"{paint('error:', sys.stderr, fg='red', bold=True)} {message}", err=True)
-    click.echo(f"{paint('hint:', sys.stderr, fg='cyan', bold=True)} {hint}", err=True)
+    click.echo(f"{paint('hint:', sys.stderr, fg='cyan', bold=True)} {with_options(hint)}", err=True)

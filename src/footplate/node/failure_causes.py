@@ -120,6 +120,11 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
         return Cause("out_of_memory", words, hint, signal=name, **common)
     words = _SIGNALS.get(signal.Signals(number)) if name.startswith("SIG") else None
     hint = "Footplate did not send it: look for who did, on this machine" if words is None else "see its last lines"
+    if number == signal.SIGKILL:
+        hint = (
+            "a machine or container that is short of memory does this: compare the run's memory with its limit, use "
+            "smaller batches or fewer data loader workers; or look for who else did it, on this machine"
+        )
     return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
 
 

@@ -87,6 +87,7 @@ def test_every_command_that_prints_data_has_json(path: tuple[str, ...]) -> None:
         "default",
         "remove",
         "resume",
+        "use",
     }
     has = any("--json" in option.opts for option in ALL[path].params)
     assert has == (path[-1] not in silent)

@@ -146,3 +146,21 @@ def test_key_value_options() -> None:
     for bad in ("a", "=1", ""):
         with pytest.raises(Exception, match="is not KEY=VALUE"):
             parse_pairs([bad], "--tag")
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        ("raise max_run_duration_seconds", "raise --timeout"),
+        ("lower node_count, or raise max_nodes of 'c'", "lower --nodes, or raise --max-nodes of 'c'"),
+        ("request fewer (gpus, gpus_per_process)", "request fewer (--gpus, --gpus-per-process)"),
+        ("or gpus = 0 for none", "or --gpus 0 for none"),
+        (
+            "add it: conda_dependencies.add_pip_package('x')",
+            "add it: a line x in a requirements file, footplate run -r FILE",
+        ),
+        ("use another node", "use another node"),
+    ],
+)
+def test_hints_name_options_of_the_command_line(hint: str, shown: str) -> None:
+    assert console.with_options(hint) == shown

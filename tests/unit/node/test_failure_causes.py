@@ -81,6 +81,8 @@ def test_an_out_of_memory_kill_needs_the_kernels_counter() -> None:
     assert starved.message.startswith("killed by the kernel's out-of-memory killer")
     assert "3.0 GiB" in starved.message
     assert must(of(-signal.SIGKILL)).code == "signal"
+    assert "short of memory" in str(must(of(-signal.SIGKILL)).hint)
+    assert "memory" not in str(must(of(-signal.SIGUSR1)).hint)
     assert must(of(-signal.SIGSEGV, starved=True)).code == "signal"
 
 

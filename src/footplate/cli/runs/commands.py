@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from footplate.cli import charts
-from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when
+from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when, with_options
 from footplate.cli.context import (
     find_run,
     find_view,
@@ -64,7 +64,7 @@ def _reasons(view: RunView) -> list[tuple[str, Any]]:
     last = "" if cause.traceback else "".join(f"\n{line}" for line in cause.last_lines)
     return [
         ("because", cause.message),
-        ("hint", cause.hint),
+        ("hint", cause.hint and with_options(cause.hint)),
         ("traceback", cause.traceback and "\n" + cause.traceback),
         ("last lines", last),
     ]

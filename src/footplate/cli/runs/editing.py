@@ -83,8 +83,7 @@ def restore(run_ids: tuple[str, ...], workspace_name: str | None) -> None:
 @click.option("--force", is_flag=True, help="Even if models were made by it; they keep their files.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @workspace_option
-@json_option
-def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str | None, as_json: bool) -> None:
+def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str | None) -> None:
     """Delete runs that have ended, with their metrics, logs, files and children.
 
     Nothing brings them back. `footplate gc` frees the space of their files.
@@ -96,10 +95,7 @@ def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str
     for session, view in found:
         if view.id not in deleted:  # a child of one before
             deleted += session.api.runs.delete(view.id, force).deleted
-    if as_json:
-        emit(deleted)
-    else:
-        say(f"{counted(len(deleted), 'run')} deleted; free the space of their files with: footplate gc")
+    say(f"{counted(len(deleted), 'run')} deleted; free the space of their files with: footplate gc")
 
 
 def _change(run_id: str, workspace_name: str | None, as_json: bool, done: str, **change: Any) -> None:
