@@ -391,7 +391,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     assert agent.wait(30) == 0
     assert node.server.cause()["code"] == "canceled"
     assert node.content("outputs/early") == b"kept"
-    assert process_tree.identity(daemon) is None
+    wait_until(lambda: process_tree.identity(daemon) is None)  # the kernel may still be removing a killed process
     assert node.members() == []
 
 
