@@ -128,7 +128,8 @@ def members(wanted: dict[str, str], known: Iterable[int] = (), agent: int | None
     while waiting:
         pid, descends = waiting.pop()
         environment = variables(pid)
-        ours = pid in known or marks <= environment or (descends and not _is_marked(environment))
+        unmarked = not _is_marked(environment) and not _is_starting(pid, environment)
+        ours = pid in known or marks <= environment or (descends and unmarked)
         ours = ours and not _is_machinery(environment)
         if ours and pid != os.getpid() and not table[pid].zombie:
             found.append(pid)
@@ -146,6 +147,17 @@ def _children(processes: Iterable[Process]) -> dict[int, list[int]]:
 def _is_marked(environment: frozenset[bytes]) -> bool:
     """Whether a process belongs to a node of some run, or to Footplate itself."""
     return any(value.startswith(_MARKS) for value in environment)
+
+
+def _is_starting(pid: int, environment: frozenset[bytes]) -> bool:
+    """Whether a process is about to begin its program: for a moment, the kernel shows no variables and no arguments."""
+    if environment != frozenset((b"",)):
+        return False
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
+            return not file.read(1)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return False
 
 
 def _is_machinery(environment: frozenset[bytes]) -> bool:

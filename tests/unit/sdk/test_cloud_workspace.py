@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from azureml.core import Model, Workspace
-from azureml.exceptions import UserErrorException, WebserviceException
+from azureml.core import Workspace
+from azureml.exceptions import UserErrorException
 from footplate.sdk.cloud_workspace import CloudWorkspace
 
 
@@ -31,9 +31,3 @@ def test_azure_services_raise_with_a_hint(name: str):
 def test_azure_collections_are_empty():
     workspace = CloudWorkspace()
     assert workspace.images == workspace.linked_services == {}
-
-
-def test_models_cannot_be_packaged_or_profiled():
-    for refused in (lambda: Model.package(None, []), lambda: Model.profile(None, "p", [])):  # type: ignore[arg-type]
-        with pytest.raises(WebserviceException, match="yet"):
-            refused()
