@@ -138,13 +138,14 @@ def test_postgres_killed_while_runs_are_submitted(
         assert finish(run).get_status() == "Completed"
 
 
-def test_run_token_reaches_only_its_run(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
+def test_run_token_changes_only_its_run(team: TeamServer, remote: Workspace, tmp_path: Path) -> None:
     experiment = Experiment(remote, "ops")
     mine, other = (experiment.start_logging(snapshot_directory=None) for _ in range(2))
     api = ApiClient(Transport(team.url, team.job_variables(mine.id)["FOOTPLATE_TOKEN"], patience=0))
     assert api.runs.get(mine.id).id == mine.id
     assert api.files.append_log(mine.id, "a\nb.txt", b"said", 0) == 4
-    for request in (lambda: api.runs.get(other.id), lambda: api.runs.cancel(other.id), api.server.stop):
+    assert api.runs.get(other.id).id == other.id, "a run reads its workspace"
+    for request in (lambda: api.runs.cancel(other.id), api.server.stop):
         with pytest.raises(NotAllowed, match=f"the token of run {mine.id} does not reach") as refusal:
             request()
         assert refusal.value.hint
