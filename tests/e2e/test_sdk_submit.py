@@ -144,7 +144,7 @@ def test_models_go_from_the_run_to_the_disk(experiment: Experiment, project: Pat
     )
     run.wait_for_completion()
     log = run.get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
-    assert "refused: run" in log and "registered inside:1 True train" in log
+    assert "has no file or folder 'outputs/one.txt'" in log and "registered inside:1 True train" in log
     model = run.register_model(
         "folder", "./outputs/model", tags={"a": 1}, properties={"p": 1}, model_framework=Model.Framework.PYTORCH,
         model_framework_version="2.0", description="words",
