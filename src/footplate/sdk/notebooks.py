@@ -6,7 +6,7 @@ import os
 from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}", f"{os.sep}azureml{os.sep}")
+_LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}")
 
 
 def row(columns: Mapping[str, Any]) -> str:

@@ -56,8 +56,9 @@ class Message:
 class Notifications:
     """Sends a message through every channel of the settings, which are read each time."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._home = home
+        self._pause_seconds = pause_seconds
         # Its own threads: a webhook that does not answer must not hold up the launch of runs.
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="notifications")
         self._stopping = threading.Event()
@@ -101,7 +102,7 @@ class Notifications:
     def _send_all(self, settings: Mapping[str, str], message: Message) -> None:
         left = _channels(settings)
         for attempt in range(TRIES):
-            if attempt and self._stopping.wait(PAUSE_SECONDS * attempt):
+            if attempt and self._stopping.wait(self._pause_seconds * attempt):
                 return
             errors = {name: _try(name, settings, message) for name in left}
             left = [name for name, error in errors.items() if error is not None]

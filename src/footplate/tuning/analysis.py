@@ -1,4 +1,4 @@
-"""What the trials of a sweep tell: parameters that matter, and all values side by side for a plot."""
+"""The results of a sweep: parameters that matter, and all values side by side for a plot."""
 
 from __future__ import annotations
 

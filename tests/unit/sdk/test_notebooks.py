@@ -25,7 +25,8 @@ def test_an_environment_lists_its_packages() -> None:
 
 
 def test_errors_show_the_users_lines_and_the_hint(tmp_path: Path) -> None:
-    script = tmp_path / "cell.py"
+    script = tmp_path / "azureml" / "cell.py"  # a folder of the user with this name is not a library
+    script.parent.mkdir()
     script.write_text(
         "from footplate.sdk.config.script_run_config import ScriptRunConfig\n\nScriptRunConfig('.', resume_from=3)\n"
     )

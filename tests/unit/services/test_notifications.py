@@ -135,14 +135,13 @@ def test_every_channel_gets_the_message(notify: Notifications, web: HttpReceiver
     assert "error: train.py ended with exit code 3" in str(mails.received[1].get_payload())
 
 
-def test_delivery_is_tried_again(
-    notify: Notifications, web: HttpReceiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(notifications, "PAUSE_SECONDS", 0.0)
+def test_delivery_is_tried_again(web: HttpReceiver, tmp_path: Path) -> None:
+    notify = Notifications(tmp_path, pause_seconds=0.0)
     web.refusals = 2
     configure(tmp_path, webhook=web.url)
     notify.announce(FAILED)
     wait_until(lambda: bool(web.received))
+    notify.stop()
     assert web.received[0]["run"] == "digits_1"
 
 

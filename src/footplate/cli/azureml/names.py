@@ -1,4 +1,4 @@
-"""What an Azure name means here. The truth is our own modules: they are imported, and their signatures are read."""
+"""The meaning of an Azure name here. The truth is our own modules: they are imported, and their signatures are read."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class SweepAnalysis:
-    """What the trials of a sweep tell: the best ones, the parameters that matter, and all values side by side."""
+    """The results of a sweep: the best trials, the parameters that matter, and all values side by side."""
 
     trials: Tuple[int, ...]  # numbers of those that have logged every objective
     best: Tuple[int, ...]  # the best, or the Pareto front

@@ -15,7 +15,7 @@ from footplate.sdk.labels import texts
 
 
 class WebserviceDeploymentConfiguration:
-    """What all three have in common."""
+    """The settings that all three kinds have."""
 
     kind = "ACI"
 
