@@ -137,8 +137,13 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         success_threshold: Optional[int] = None, failure_threshold: Optional[int] = None,
         namespace: Optional[str] = None, token_auth_enabled: Optional[bool] = None,
         compute_target_name: Optional[str] = None, cpu_cores_limit: Optional[float] = None,
-        memory_gb_limit: Optional[float] = None, **endpoint: Any,
+        memory_gb_limit: Optional[float] = None, **unknown: Any,
     ) -> None:  # fmt: skip
+        if unknown:
+            raise WebserviceException(
+                f"AksWebservice has no option {', '.join(unknown)}",
+                hint="to give a new version a part of the requests, use service.update(models=[…], share=10)",
+            )
         super().__init__(description, tags, properties)
         _check_positive(
             cpu_cores=cpu_cores, memory_gb=memory_gb, num_replicas=num_replicas, scoring_timeout_ms=scoring_timeout_ms,
@@ -174,8 +179,6 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.failure_threshold = failure_threshold
         self.namespace = namespace
         self.compute_target_name = compute_target_name
-        for name, value in endpoint.items():
-            setattr(self, name, value)
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         if before is None and self.auth_enabled is None and not self.token_auth_enabled:
