@@ -136,17 +136,21 @@ def test_script_that_prints_into_a_full_disk_is_reported(
 def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path) -> None:
     script = """
         import os, time
+        os.mkdir("ready")
         for i in range(4):
-            with open(f"outputs/{i}.bin", "wb") as file:
+            with open(f"ready/{i}.bin", "wb") as file:
                 file.write(bytes([i]) * 1_000_000)
-        while not os.path.exists("outputs/go"):
+        os.mkdir("written")
+        while not os.path.exists("go"):
             time.sleep(0.05)
+        for i in range(4):
+            os.rename(f"ready/{i}.bin", f"outputs/{i}.bin")
     """
     run = submit(workspace, project, script)
-    outputs = home / "work" / run.id / "node_0" / "wd" / "outputs"
-    wait_until(lambda: (outputs / "3.bin").exists() and (outputs / "3.bin").stat().st_size == 1_000_000)
-    (outputs / "go").touch()
+    working_directory = home / "work" / run.id / "node_0" / "wd"
+    wait_until((working_directory / "written").exists)
     full.fill(leave=500_000)
+    (working_directory / "go").touch()
     wait_until(lambda: run.get_status() == "Finalizing")
     wait_until(lambda: "is full" in str(run.get_details()["warnings"]))
     assert run.get_status() == "Finalizing"
