@@ -13,6 +13,7 @@ TOKEN = "FOOTPLATE_TOKEN"  # the token for a server on TCP; in ranks the token o
 IDLE_SECONDS = "FOOTPLATE_IDLE_SECONDS"  # after how long an unused server on demand ends; 0: never
 DEBUG = "FOOTPLATE_DEBUG"  # the CLI prints tracebacks
 STORE_FIELD = "FOOTPLATE_STORE_"  # + FIELD: a field of a datastore's credentials, read by the CLI
+IMAGES = "FOOTPLATE_IMAGES"  # how the CLI shows images: kitty, iterm2 or none, instead of what the terminal says
 COMPLETE = "_FOOTPLATE_COMPLETE"  # set by the shell while it completes a command line
 GRACE_SECONDS = "FOOTPLATE_GRACE_SECONDS"  # between the request to stop and the kill of ranks; for a run or a node
 KEEP_WORK = "FOOTPLATE_KEEP_WORK"  # "1": a node keeps the directory of a run that has ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -18,6 +19,7 @@ TRAIN = (
     "    run.log('loss', 1 / (i + 1))",
     "run.log('score', float('nan'))",
     "open('outputs/model.txt', 'w').write('weights')",
+    "open('outputs/curve.png', 'wb').write(b'\\x89PNG' + bytes(40))",
 )
 _ESCAPE = re.compile("\x1b\\[[0-9;]*m")
 
@@ -66,6 +68,34 @@ def test_colours_and_plots_need_a_terminal(trained: Any) -> None:
     assert "\x1b" not in trained("doctor").stdout
 
 
+def test_plots_of_several_runs_fill_the_terminal(trained: Any) -> None:
+    trained("run", "--wait", "--no-stream", "train.py")
+    runs = [run["id"] for run in trained.json("runs", "list")]
+    for columns in (80, 140):
+        plotted = on_terminal(trained, "runs", "plot", *runs, "--metric", "loss", columns=columns, NO_COLOR="1")
+        lines = plotted.splitlines()
+        assert max(map(len, lines)) == columns
+        assert lines[-2:] == [
+            f"{letter} {run}  last 0.025  min 0.025  max 1" for letter, run in zip("AB", runs, strict=True)
+        ]
+    values = trained("runs", "plot", *runs, "-m", "loss").stdout.splitlines()
+    assert values[0] == f"{runs[0]}\t0\t1" and len(values) == 80
+    assert list(trained.json("runs", "plot", *runs, "-m", "loss")) == runs
+    assert "did you mean 'loss'?" in trained("runs", "plot", *runs, "-m", "los", code=1).stderr
+    assert "--metric: loss, score" in trained("runs", "plot", "latest", code=2).stderr
+
+
+def test_images_are_shown_where_the_terminal_can(trained: Any) -> None:
+    (run,) = trained.json("runs", "list")
+    content = base64.b64encode(b"\x89PNG" + bytes(40)).decode()
+    shown = on_terminal(trained, "runs", "images", "latest", TERM="xterm-kitty")
+    assert shown.splitlines()[:2] == ["outputs/curve.png", f"\x1b_Ga=T,f=100,q=2,m=0;{content}\x1b\\"]
+    elsewhere = on_terminal(trained, "runs", "images", "latest", talk=True, FOOTPLATE_IMAGES="none")
+    assert f"  footplate runs download {run['id']} outputs/curve.png" in elsewhere
+    assert [file["path"] for file in trained.json("runs", "images", "latest")] == ["outputs/curve.png"]
+    assert "has no image 'outputs/model.txt'" in trained("runs", "images", "latest", "outputs/model.txt", code=1).stderr
+
+
 def test_tables_fit_a_narrow_terminal_with_whole_ids(trained: Any) -> None:
     (run,) = trained.json("runs", "list")
     for arguments in (
@@ -74,6 +104,8 @@ def test_tables_fit_a_narrow_terminal_with_whole_ids(trained: Any) -> None:
         ("runs", "story", "latest"),
         ("runs", "metrics", "latest"),
         ("runs", "metrics", "latest", "--name", "loss"),
+        ("runs", "plot", "latest", "-m", "loss", "-m", "score"),
+        ("runs", "images", "latest"),
         ("models", "list"),
     ):
         lines = _ESCAPE.sub("", on_terminal(trained, *arguments, columns=80)).splitlines()

@@ -7,7 +7,7 @@
     context         options that commands share; finding the workspace and the run
     follow          waiting for a run while its log grows
     console         printing: colours, times, sizes, JSON
-    tables, charts, stacks      tables, plots and stack traces
+    tables, stacks  tables and stack traces
     sweep_view      the live table of a sweep's trials
     status_line     the live last line of a terminal
 

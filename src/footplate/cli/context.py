@@ -45,7 +45,8 @@ def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[
             if not server_status(homes.home_folder())["running"] or workspace_file.read(workspace_file.find()).server:
                 return []
             workspace = open_workspace(ctx.params.get("workspace_name"))
-            names = _names(workspace, noun, ctx.params.get("run_id"), start)
+            run = ctx.params.get("run_id") or next(iter(ctx.params.get("run_ids") or ()), None)
+            names = _names(workspace, noun, run, start)
             return list(itertools.islice(dict.fromkeys(n for n in names if n.startswith(start)), _OFFERED))
         except (AzureMLException, FootplateError, OSError):
             return []

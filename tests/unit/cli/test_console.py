@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.cli import charts, console, tables
+from footplate.cli import console, tables
 from footplate.cli.context import parse_pairs, patiently
 from footplate.cli.run import experiment_name
+from footplate.cli.runs import charts
 from footplate.domain.replies import MetricSeries
 
 
@@ -72,23 +73,6 @@ def test_a_long_series_is_averaged_into_one_line() -> None:
     assert line == "▁▂▃▄▅▆▇█"
 
 
-def test_a_plot_spans_the_smallest_to_the_largest_value() -> None:
-    lines = charts.plot([float(i) for i in range(16)], width=8, height=4)
-    assert len(lines) == 4
-    assert lines[0].startswith("15 ┤")
-    assert lines[-1].startswith(" 0 ┤")
-    assert lines[-1][4] != "\u2800"
-    assert lines[0][-1] != "\u2800"
-    assert lines[0][4] == "\u2800"
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=400))
-def test_any_numbers_can_be_plotted(values: list[float]) -> None:
-    lines = charts.plot(values, width=20, height=5)
-    assert len(lines) == 5
-    assert len({len(line) for line in lines}) == 1
-
-
 def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
     assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
@@ -130,8 +114,20 @@ def test_metrics_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_one_series_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    charts.show_series([MetricSeries("loss", "float", [[2.0, 7.0, 0.25], [1.0, None, 0.5]])])
+    loss = MetricSeries("loss", "float", [[2.0, 7.0, 0.25], [1.0, None, 0.5]])
+    charts.show_series({"r1": [loss]})
     assert capsys.readouterr().out == "0\t0.5\n7\t0.25\n"
+    charts.show_series({"r1": [loss]}, by_time=True)
+    assert capsys.readouterr().out == "0\t0.5\n1\t0.25\n"
+
+
+def test_several_series_are_named_by_what_differs(capsys: pytest.CaptureFixture[str]) -> None:
+    loss, score = (MetricSeries(name, "float", [[1.0, 3, 0.5]]) for name in ("loss", "score"))
+    charts.show_series({"r1": [loss], "r2": [loss]})
+    charts.show_series({"r1": [loss, score]})
+    charts.show_series({"r1": [loss, score], "r2": [loss]})
+    names = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["r1", "r2", "loss", "score", "r1 loss", "r1 score", "r2 loss"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.cli import charts, console, tables
+from footplate.cli import console, tables
+from footplate.cli.runs import charts
 from footplate.domain.replies import MetricSeries
 
 
@@ -109,21 +110,6 @@ def test_ago_becomes_a_date_after_a_month() -> None:
     assert console.ago(None) == ""
     assert console.ago(time.time() + 100) == "0s ago", "clocks differ"
     assert console.ago(946_728_000.0) == "2000-01-01"
-
-
-def test_a_plot_has_an_axis() -> None:
-    lines = charts.plot([0.0, 1.0], width=10, height=2, ends=("0", "39"))
-    assert lines[2:] == ["  └──────────", "   0       39"]
-    assert len({len(line) for line in lines}) == 1
-
-
-def test_a_steep_line_has_no_gaps() -> None:
-    lines = charts.plot([0.0, 0.0, 9.0, 9.0], width=8, height=6)
-    assert all(any(cell != "\u2800" for cell in line[3:]) for line in lines)
-
-
-def test_the_largest_numbers_can_be_plotted() -> None:
-    assert len(charts.plot([-1.7e308, 1.7e308, 0.0], width=8, height=4)) == 4
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from footplate.cli import charts
 from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when, with_options
 from footplate.cli.context import (
     find_run,
@@ -192,36 +191,6 @@ def _print_log(session: Session, run: str, log: str, tail: int | None) -> None:
     for piece in pieces:
         kept = b"".join((kept + piece).splitlines(keepends=True)[-tail:]) if tail else b""
     sys.stdout.buffer.write(kept)
-
-
-@runs.command()
-@run_argument
-@click.option(
-    "--name",
-    metavar="METRIC",
-    shell_complete=names_of("metrics"),
-    help="One metric: a plot on a terminal, its values in a pipe.",
-)
-@click.option("--system", is_flag=True, help="The machine's series instead: CPU, memory, GPU, disk, network.")
-@workspace_option
-@json_option
-def metrics(run_id: str, name: str | None, system: bool, workspace_name: str | None, as_json: bool) -> None:
-    """Show the metrics of a run."""
-    session, view = find_view(run_id, workspace_name)
-    series = session.api.metrics.read(view.id, name=name, system=system)[view.id]
-    if as_json:
-        emit(series)
-    elif not series:
-        if name:
-            raise UserErrorException(
-                f"run {view.id} has no metric {name!r}",
-                hint=f"list its metrics with: footplate runs metrics {view.id}{' --system' * system}",
-            )
-        say(f"{view.id} logged no metrics")
-    elif name:
-        charts.show_series(series)
-    else:
-        charts.show_table(series)
 
 
 @runs.command()
