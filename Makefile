@@ -5,6 +5,7 @@ BIN := .venv/bin
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+CURATED_ARGS ?=
 
 .PHONY: help
 help: ## list the targets
@@ -43,6 +44,10 @@ bench: .venv/.synced ## run the benchmarks beside peers (BENCH_ARGS='search' to 
 .PHONY: torture
 torture: .venv/.synced ## break 200 runs in every way we know, as root (TORTURE_ARGS='--seed 7')
 	@$(BIN)/python scripts/torture $(TORTURE_ARGS)
+
+.PHONY: curated
+curated: .venv/.synced ## build all curated environments and use them (CURATED_ARGS='NAME…')
+	@$(BIN)/python scripts/curated.py $(CURATED_ARGS)
 
 .PHONY: build
 build: .venv/.synced ## build wheels and source archives into dist/

@@ -5,6 +5,7 @@
     venv               virtual environments; uv runs uv, uv_errors explains its failures
     pins               requirements → exact pins; python_choice selects the Python that they are pinned for
     adaptations        requirements adapted to the machine: MPI, and builds for CPUs
+    torch_builds       torch without CUDA for machines without a GPU
     tensorflow1        the hook that makes TensorFlow 2 look like version 1
     azureml_dependencies  packages that Azure's own packages brought along
     conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
@@ -93,13 +94,16 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     if name == "existing":  # nothing to resolve, and nothing to keep
         return builder.lock(spec, settings, say)
     # Lazy: a server that only uses existing interpreters loads none of this.
-    from footplate.environments import locks  # noqa: PLC0415  # see above
+    from footplate.environments import locks, torch_builds  # noqa: PLC0415  # see above
     from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
+
+    def lock_once(wanted: EnvironmentSpec) -> Lock:
+        return torch_builds.prefer_cpu(wanted, settings, say, lambda each: builder.lock(each, settings, say))
 
     def lock() -> Lock:
         if substitutes.OPTION not in spec.options:
-            return builder.lock(spec, settings, say)
-        return substitutes.lock(spec, settings, say, lambda wanted: builder.lock(wanted, settings, say))
+            return lock_once(spec)
+        return substitutes.lock(spec, settings, say, lock_once)
 
     return locks.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
 

@@ -27,7 +27,7 @@ class ResolverSettings:
     none does; `require` one; `ignore` them. `image` serves runs that want a container and name no image; `{python}` in
     it becomes the requested version. `cpu_builds` replaces packages for GPUs by those for CPUs. `logins` open the
     channels and indexes that specs name by their bare addresses. `indexes`: addresses that specs may name
-    (`index_policy`).
+    (`index_policy`). `torch_cpu_index`: the index of torch's CPU builds, for `cpu_builds`; empty for none.
     """
 
     root: Path
@@ -38,6 +38,7 @@ class ResolverSettings:
     logins: Logins = NO_LOGINS
     cpu_builds: bool = False
     indexes: tuple[str, ...] = ("any",)
+    torch_cpu_index: str = ""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from footplate.disk import atomic_write
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import adaptations, built_environments, conda, curated, recipes
+from footplate.environments import adaptations, built_environments, conda, curated, recipes, torch_builds
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
@@ -86,6 +86,8 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
             lines += [line for entry in entries for line in entry.with_mpi]
     if spec.options.get(adaptations.MPI):
         content["mpi"] = "of the machine" if adaptations.machine_has_mpi() else "from the index"
+    if settings.cpu_builds and settings.torch_cpu_index != torch_builds.CPU_INDEX:
+        content["torch's CPU builds"] = settings.torch_cpu_index
     made = recipes.fingerprints(lines)
     if made:
         content["recipes"] = made

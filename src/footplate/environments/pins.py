@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from footplate.environments import recipes, uv_errors
+from footplate.environments import recipes, torch_builds, uv_errors
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import AZUREML_PACKAGES, is_option, local_content, name_of, uv_arguments
 from footplate.environments.uv import run_uv
@@ -54,6 +54,7 @@ def pin(
         limits += [
             word for name in (*parts.added, *undated) for word in ("--exclude-newer-package", f"{name}={_ALWAYS}")
         ]
+        limits += torch_builds.without_dates(parts.lines, target.settings.torch_cpu_index)
     dated = replace(target, arguments=(*target.arguments, *limits))
     text, warnings = pin_softly(parts.lines, [*_installers(parts.lines), *soft], dated)
     return _with_recipes(parts, Pins(text, warnings=warnings), target)

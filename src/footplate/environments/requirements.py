@@ -33,6 +33,7 @@ _OPTIONS = frozenset(
         "--only-binary", "--pre", "--trusted-host", "--require-hashes", "-i", "-f", "-c",
     ]
 )  # fmt: skip
+_STRATEGY = ("--index-strategy", "unsafe-best-match")  # like pip: the best version of all indexes
 _COMMENT = re.compile(r"(^|\s)#(?!egg=|sha256=|subdirectory=).*")
 
 AZUREML_PACKAGES = tuple(
@@ -79,6 +80,8 @@ def uv_arguments(options: Iterable[str]) -> list[str]:
             found += ["--prerelease", "allow"]
         elif name == "--trusted-host":
             found += ["--allow-insecure-host", value.strip()]
+        elif name == "--extra-index-url" and _STRATEGY[0] not in found and "UV_INDEX_STRATEGY" not in os.environ:
+            found += _STRATEGY
     return found
 
 

@@ -6,6 +6,7 @@ conda = auto                or solve: conda packages only from their channels; o
 containers = use            or require: a run that requests one fails without an engine; or ignore: no run gets one
 image = docker.io/library/python:{python}-slim      for runs that request a container and name no image
 builds = auto               or gpu: packages for GPUs also on a machine without one; or cpu: never
+torch_cpu_index = auto      or an index of torch for machines without a GPU; or off
 indexes = any               or own: only indexes of the machine's configuration; or addresses that runs may name
 
 [computes]
@@ -38,6 +39,7 @@ from pathlib import Path
 from footplate import environ
 from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
+from footplate.environments import torch_builds
 from footplate.environments.adaptations import machine_has_gpu
 from footplate.environments.base import ResolverSettings
 from footplate.environments.url_credentials import Logins
@@ -57,6 +59,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "image": (),
         "builds": ("auto", "gpu", "cpu"),
         "indexes": (),
+        "torch_cpu_index": (),
     },
     "computes": {"shapes": ("nearest", "exact")},
     "jobs": {"pass_environment": ()},
@@ -72,6 +75,7 @@ class Settings:
     image: str = ResolverSettings.image
     builds: str = "auto"
     indexes: str = "any"
+    torch_cpu_index: str = "auto"
     shapes: str = "nearest"
     pass_environment: str = ""
 
@@ -152,9 +156,9 @@ def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
     # Other engines start runs on other machines, whose GPUs are not known here.
     no_gpu = not machine_has_gpu() and not read_engines(home)
     cpu_builds = no_gpu if known.builds == "auto" else known.builds == "cpu"
-    return ResolverSettings(
-        home / "environments", *rules, Logins(logins), cpu_builds, _indexes(home / NAME, known.indexes)
-    )
+    indexes = _indexes(home / NAME, known.indexes)
+    torch_index = _torch_index(home / NAME, known.torch_cpu_index, indexes)
+    return ResolverSettings(home / "environments", *rules, Logins(logins), cpu_builds, indexes, torch_index)
 
 
 def _indexes(path: Path, value: str) -> tuple[str, ...]:
@@ -165,6 +169,17 @@ def _indexes(path: Path, value: str) -> tuple[str, ...]:
             f"{path} says indexes = {value}", "use any, own, or addresses such as https://pypi.org/simple"
         )
     return found
+
+
+def _torch_index(path: Path, value: str, indexes: tuple[str, ...]) -> str:
+    """Return the index of torch's CPU builds; empty for none. A server with few indexes only uses one that it names."""
+    if value == "auto":
+        return torch_builds.CPU_INDEX if indexes == ("any",) else ""
+    if value != "off" and "://" not in value:
+        raise InvalidInput(
+            f"{path} says torch_cpu_index = {value}", f"use auto, off, or an address such as {torch_builds.CPU_INDEX}"
+        )
+    return "" if value == "off" else value
 
 
 def _check(path: Path, section: str, name: str, value: str) -> str:

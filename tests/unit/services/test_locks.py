@@ -13,7 +13,7 @@ from footplate.engines.base import Observation
 from footplate.environments import built_environments
 from footplate.environments.built_environments import MARKER
 from footplate.errors import InvalidInput, NotFound
-from footplate.services.settings import Settings, read_settings
+from footplate.services.settings import Settings, read_settings, workshop_of
 from footplate.testing.wheels import make_wheel
 
 from .conftest import House
@@ -162,3 +162,24 @@ def test_settings_of_environments_are_read_and_checked(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=named) as caught:
             read_settings(tmp_path)
         assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("lines", "index"),
+    [
+        ("", "https://download.pytorch.org/whl/cpu"),
+        ("torch_cpu_index = off", ""),
+        ("torch_cpu_index = https://mirror/cpu", "https://mirror/cpu"),
+        ("indexes = own", ""),
+        ("indexes = own\ntorch_cpu_index = https://mirror/cpu", "https://mirror/cpu"),
+    ],
+)
+def test_the_index_of_cpu_builds_of_torch(lines: str, index: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.ini").write_text(f"[environments]\n{lines}\n")
+    assert workshop_of(tmp_path, {}).torch_cpu_index == index
+
+
+def test_an_index_of_cpu_builds_is_an_address(tmp_path: Path) -> None:
+    (tmp_path / "settings.ini").write_text("[environments]\ntorch_cpu_index = yes\n")
+    with pytest.raises(InvalidInput, match="torch_cpu_index = yes"):
+        workshop_of(tmp_path, {})

@@ -1,0 +1,319 @@
+"""Build every curated environment that this machine can build, and use the packages of each as scripts do.
+
+    make curated                                   all entries, and the page docs/reference/curated.md
+    make curated CURATED_ARGS='AzureML-sklearn-1.5 Footplate-Minimal'      these, printed only
+
+Each entry is resolved and built as for a run without a GPU, its packages are imported, and its framework computes
+something small. Entries with the same lock are built once, and each environment is removed after its check. Everything
+lives in a temporary directory that needs up to 20 GB; wheels in it are removed when the disk gets full. An entry that
+cannot exist here must say so before the run, and name the nearest one. The exit code is 0 if every entry did.
+
+The page is written after a run over all entries; tests/docs/test_curated.py compares it with the catalogue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from footplate import environments
+from footplate.domain.locks import TENSORFLOW1, packages
+from footplate.domain.records import Lock
+from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import caches, curated
+from footplate.environments.base import Interpreter, ResolverSettings
+from footplate.environments.curated import Curated, substitutes
+from footplate.environments.disk_usage import size
+from footplate.errors import FootplateError, InvalidInput
+
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "curated.md"
+FREE = 20 << 30
+"""Free bytes below which the downloaded wheels are removed before the next build."""
+
+MODULES = {
+    "torch": "torch",
+    "torchvision": "torchvision",
+    "torchaudio": "torchaudio",
+    "tensorflow": "tensorflow",
+    "tensorflow-cpu": "tensorflow",
+    "tensorflow-gpu": "tensorflow",
+    "tensorflow-datasets": "tensorflow_datasets",
+    "tf-keras": "tf_keras",
+    "tensorboard": "tensorboard.summary",
+    "scikit-learn": "sklearn",
+    "sklearn-pandas": "sklearn_pandas",
+    "numpy": "numpy",
+    "scipy": "scipy.sparse",
+    "pandas": "pandas",
+    "pyarrow": "pyarrow",
+    "matplotlib": "matplotlib.pyplot",
+    "mlflow": "mlflow",
+    "mlflow-skinny": "mlflow",
+    "lightgbm": "lightgbm",
+    "xgboost": "xgboost",
+    "dask": "dask",
+    "dask-ml": "dask_ml.linear_model",
+    "chainer": "chainer",
+    "onnx": "onnx",
+    "onnxruntime": "onnxruntime",
+    "onnxscript": "onnxscript",
+    "skl2onnx": "skl2onnx",
+    "transformers": "transformers",
+    "horovod": "horovod",
+    "mpi4py": "mpi4py.MPI",
+    "pip": "pip",
+    "setuptools": "pkg_resources",
+}
+"""Package of a lock → the module that scripts import from it."""
+
+FRAMEWORKS = (
+    "torch", "tensorflow", "tensorflow-cpu", "tensorflow-gpu", "chainer", "lightgbm", "onnxruntime", "scikit-learn",
+)  # fmt: skip
+
+WORK = {
+    "torch": """
+        import numpy, torch
+        layer = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+        loss = (layer(torch.from_numpy(numpy.eye(2, dtype="float32"))) ** 2).mean()
+        loss.backward(); optimizer.step()
+        assert torch.ones(3).numpy().sum() == 3
+    """,
+    "torchvision": """
+        import torch, torchvision
+        assert torchvision.models.resnet18().eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
+    """,
+    "torch and tensorboard": """
+        import tempfile
+        from torch.utils.tensorboard import SummaryWriter
+        SummaryWriter(tempfile.mkdtemp()).add_scalar("loss", 1.0, 0)
+    """,
+    "tensorflow": """
+        import numpy, tensorflow as tf
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        model.fit(numpy.eye(4), numpy.ones((4, 1)), verbose=0)
+    """,
+    "tensorflow 1": """
+        import tensorflow as tf
+        x = tf.placeholder(tf.float32, [None, 2])
+        with tf.Session() as session:
+            assert session.run(tf.reduce_sum(x), {x: [[1, 2]]}) == 3
+    """,
+    "sklearn": """
+        import numpy
+        from sklearn.linear_model import LogisticRegression
+        assert LogisticRegression().fit(numpy.eye(4), [0, 1, 0, 1]).predict(numpy.eye(4)).tolist() == [0, 1, 0, 1]
+    """,
+    "pandas": """
+        import pandas
+        assert pandas.DataFrame({"a": [1, 2]}).groupby("a").size().sum() == 2
+    """,
+    "lightgbm": """
+        import lightgbm, numpy
+        lightgbm.LGBMClassifier(n_estimators=2, min_child_samples=1).fit(numpy.eye(4), [0, 1, 0, 1])
+    """,
+    "xgboost": """
+        import numpy, xgboost
+        xgboost.XGBClassifier(n_estimators=2).fit(numpy.eye(4), [0, 1, 0, 1])
+    """,
+    "chainer": """
+        import chainer, numpy
+        assert chainer.links.Linear(2, 1)(numpy.eye(2, dtype="float32")).shape == (2, 1)
+    """,
+    "skl2onnx": """
+        import numpy, onnxruntime
+        from skl2onnx import to_onnx
+        from sklearn.linear_model import LogisticRegression
+        x = numpy.eye(4, dtype=numpy.float32)
+        model = to_onnx(LogisticRegression().fit(x, [0, 1, 0, 1]), x)
+        onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"X": x})
+    """,
+}
+"""Module → what a script does with it."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One entry: what was built, what it could do, and what it cost. `error` is empty if everything worked."""
+
+    entry: Curated
+    python: str = ""
+    framework: str = ""
+    imports: tuple[str, ...] = ()
+    bytes: int = 0
+    seconds: float = 0.0
+    error: str = ""
+    same_as: str = ""
+    refused: str = ""
+    warnings: tuple[str, ...] = field(default_factory=tuple[str, ...])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="build the curated environments and use their packages")
+    parser.add_argument("names", nargs="*", help="entries of the catalogue; all without any")
+    parser.add_argument("--json", help="also write the results to this file")
+    options = parser.parse_args()
+    entries = [curated.get(name) for name in options.names] or curated.every()
+    known = dict[str, Result]()
+    results = list[Result]()
+    with tempfile.TemporaryDirectory(prefix="footplate-curated-") as folder:
+        for entry in reversed(entries):  # the newest definitions first, which most scripts use
+            results.append(_check(entry, Path(folder), known))
+            print(f"[{len(results)}/{len(entries)}] {_line(results[-1])}", flush=True)
+            if options.json:
+                data = json.dumps([_as_json(one) for one in results], indent=1)
+                Path(options.json).write_text(data, encoding="utf-8")
+    if not options.names:
+        PAGE.write_text(_page(results[::-1]), encoding="utf-8")
+    failed = [one for one in results if one.error]
+    print(f"{len(results) - len(failed)} of {len(results)} entries are right")
+    return 1 if failed else 0
+
+
+def _check(entry: Curated, root: Path, known: dict[str, Result]) -> Result:
+    """Resolve, build and use one entry; `known` are the results by the digests of their locks."""
+    begin = time.monotonic()
+    try:
+        lock = _resolve(entry, root)
+    except InvalidInput as error:
+        named = entry.similar is not None and entry.similar in (error.hint or "")
+        why = "" if named else f"refused without the nearest entry: {error}"
+        return Result(entry, refused=error.message.partition(": ")[2], error=why)
+    if lock.digest in known:
+        first = known[lock.digest]
+        return replace(first, entry=entry, same_as=first.entry.name, warnings=lock.warnings)
+    found = Result(entry, python=str(lock.content["python"]), framework=_framework(lock), warnings=lock.warnings)
+    if entry.nearest is not None and any(f"the run uses {entry.nearest}" in each for each in lock.warnings):
+        return replace(found, error=f"its own packages cannot be installed: {lock.warnings[0]}")
+    try:
+        found = _build_and_use(found, lock, root)
+    except FootplateError as error:
+        found = replace(found, error=f"not built: {error}")
+    found = replace(found, seconds=time.monotonic() - begin)
+    known[lock.digest] = found
+    return found
+
+
+def _resolve(entry: Curated, root: Path) -> Lock:
+    spec = EnvironmentSpec(
+        builder="venv", python=entry.python, requirements=entry.requirements, options={substitutes.OPTION: entry.name}
+    )
+    return environments.resolve(spec, ResolverSettings(root, cpu_builds=True), lambda _: None)
+
+
+def _build_and_use(found: Result, lock: Lock, root: Path) -> Result:
+    if shutil.disk_usage(root).free < FREE:
+        caches.clear(root, time.time(), ["wheels", "bytecode"], print)
+    interpreter = environments.load("venv").build(lock, root, lambda _: None)
+    folder = Path(interpreter.variables["VIRTUAL_ENV"])
+    try:
+        modules = sorted({MODULES[name] for name in packages(lock) if name in MODULES})
+        failures = [why for code in _programs(modules, lock) if (why := _run(interpreter, found.entry, code))]
+        return replace(found, imports=tuple(modules), bytes=size(folder), error="\n".join(failures))
+    finally:
+        shutil.rmtree(folder)
+
+
+def _programs(modules: Sequence[str], lock: Lock) -> list[str]:
+    """Return the programs of an entry: all imports, then the work of each of its modules."""
+    ready = {each: each for each in modules}
+    if lock.content.get(TENSORFLOW1):
+        ready["tensorflow 1"] = ready.pop("tensorflow")
+    if "torch" in ready and "tensorboard.summary" in ready:
+        ready["torch and tensorboard"] = "torch"
+    work = [textwrap.dedent(WORK[each]) for each in ready if each in WORK]
+    return ["\n".join(f"import {each}" for each in modules), *work]
+
+
+def _run(interpreter: Interpreter, entry: Curated, code: str) -> str:
+    """Run a program in the environment; return why it failed, or nothing."""
+    done = subprocess.run(
+        [*interpreter.argv, "-W", "ignore", "-c", code],
+        env={**os.environ, **interpreter.variables, **entry.variables, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    return "" if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}")[-1500:]
+
+
+def _framework(lock: Lock) -> str:
+    found = packages(lock)
+    return ", ".join(f"{name} {found[name]}" for name in FRAMEWORKS if name in found)
+
+
+# ── Reporting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _line(one: Result) -> str:
+    if one.error:
+        return f"{one.entry.name}: FAILED\n{textwrap.indent(one.error, '    ')}"
+    if one.refused:
+        return f"{one.entry.name}: refused before the run: {one.refused}"
+    cost = f"same as {one.same_as}" if one.same_as else f"{one.bytes / 1e9:.1f} GB, {one.seconds:.0f} s"
+    return f"{one.entry.name}: Python {one.python}, {one.framework}, {len(one.imports)} imports, {cost}"
+
+
+def _as_json(one: Result) -> dict[str, object]:
+    return {**vars(one), "entry": one.entry.name}
+
+
+def deviations(entry: Curated) -> str:
+    """Return how an entry differs from Azure's definition, in one line."""
+    if entry.unavailable is not None:
+        return f"not available: {entry.unavailable}; the nearest is `{entry.similar}`"
+    words = [*entry.deviations, *([f"without {', '.join(entry.left_out)}"] if entry.left_out else [])]
+    return "; ".join(words) or "none"
+
+
+_HEAD = """# Curated environments, as built
+
+`make curated` wrote this page: it built every entry of the catalogue for a machine without a GPU,
+imported its packages and used them (a training step, a table, a plot library). Sizes are those of
+the environment on disk, before hard links; seconds include the resolution, the download and the
+imports. Entries with the same packages were built once. [How they are
+chosen](../concepts/environments.md#curated-environments).
+
+| entry | Python | framework | imports | size | seconds |
+|---|---|---|---|---|---|
+"""
+_MIDDLE = """
+## Differences from Azure's definitions
+
+Horovod is built for runs over MPI only. Developer tools of the definitions (debugpy, ipykernel,
+py-spy) are not installed.
+
+"""
+
+
+def _page(results: Sequence[Result]) -> str:
+    rows = [_row(one) for one in results]
+    azure = [one.entry for one in results if one.entry not in curated.tested.ALL]
+    lines = [textwrap.fill(f"- `{entry.name}`: {deviations(entry)}", 100, subsequent_indent="  ") for entry in azure]
+    return _HEAD + "\n".join(rows) + "\n" + _MIDDLE + "\n".join(lines) + "\n"
+
+
+def _row(one: Result) -> str:
+    name = f"`{one.entry.name}`"
+    if one.refused or one.error:
+        return f"| {name} | – | {'refused before the run' if one.refused else 'FAILED'} | – | – | – |"
+    if one.same_as:
+        return f"| {name} | {one.python} | as `{one.same_as}` | {len(one.imports)} | – | – |"
+    cost = f"{one.bytes / 1e9:.1f} GB | {one.seconds:.0f}"
+    return f"| {name} | {one.python} | {one.framework or '–'} | {len(one.imports)} | {cost} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
