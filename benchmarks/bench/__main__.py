@@ -34,6 +34,8 @@ BENCHMARKS = (
     "environments",
     "distributed",
     "throughput",
+    "serving_latency",
+    "serving_throughput",
     "data_transfer",
     "data_mount",
     "table_filter",
