@@ -86,6 +86,7 @@ class HttpConnection(asyncio.Protocol):
         self._waiting: deque[HttpRequest] = deque()
         self._current: HttpRequest | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._deadline: float | None = None
         self._closing = False
 
     # ── Called by asyncio ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -98,7 +99,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._connections.discard(self)
         self._closing = True
-        self._stop_timer()
+        self._cancel_timer()
 
     def data_received(self, data: bytes) -> None:
         if self._closing:
@@ -150,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
         request = self._request
         request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         request.keep_alive = self._parser.should_keep_alive()
-        self._stop_timer()
+        self._deadline = None
         if self._current is None:
             self._begin(request)
         elif len(self._waiting) >= _PIPELINED:
@@ -195,7 +196,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _close(self) -> None:
         self._closing = True
-        self._stop_timer()
+        self._cancel_timer()
         self._transport.close()
 
     def _count(self, size: int) -> None:
@@ -204,16 +205,26 @@ class HttpConnection(asyncio.Protocol):
             raise _Refusal(431, f"the headers are longer than {HEADER_BYTES} bytes")
 
     def _wait(self, seconds: float) -> None:
-        self._stop_timer()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._on_timeout)
+        """Set the deadline. A timer that ends earlier stays: it sets itself again, so that requests need none."""
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.time() + seconds
+        if self._timer is None or self._timer.when() > self._deadline:
+            self._cancel_timer()
+            self._timer = loop.call_at(self._deadline, self._on_timer)
 
-    def _stop_timer(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _on_timeout(self) -> None:
-        if self._current is None and not self._request.target:
+    def _on_timer(self) -> None:
+        self._timer = None
+        left = None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
+        if left is None:
+            return  # the service has the request: it has a deadline of its own
+        if left > 0:
+            self._wait(left)
+        elif self._current is None and not self._request.target:
             self._close()  # nothing was begun: there is nobody to answer
         else:
             self._refuse(408, "the request took too long to arrive")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 JSON = "application/json"
+
+try:
+    _orjson: Any = importlib.import_module("orjson")
+except ImportError:
+    _orjson = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,19 @@ class Scorer:
     def describe(self) -> dict[str, Any]:
         """Return the signature and the OpenAPI document of the service, as far as they are known."""
         return {"signature": None, "swagger": None}
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the value of a JSON text; orjson parses numbers ten times faster where the environment has it.
+
+    A text that orjson refuses is parsed again, because Python takes more: NaN, and numbers of any length.
+    """
+    if _orjson is not None:
+        try:
+            return _orjson.loads(text)
+        except ValueError:
+            pass
+    return json.loads(text)
 
 
 def json_response(value: Any, status: int = 200) -> ScoreResponse:

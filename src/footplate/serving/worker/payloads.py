@@ -17,7 +17,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from footplate.serving.worker.messages import JSON, Refused, ScoreRequest, ScoreResponse, json_response
+from footplate.serving.worker.messages import JSON, Refused, ScoreRequest, ScoreResponse, json_response, parse_json
 from footplate.serving.worker.model_scorer import Call, LoadedModel, Parsed
 from footplate.serving.worker.tensors import (
     V2_TYPES,
@@ -36,7 +36,7 @@ from footplate.serving.worker.tensors import (
 def read_object(body: bytes) -> dict[str, Any]:
     """Return a body that has to be a JSON object."""
     try:
-        value: Any = json.loads(body)
+        value: Any = parse_json(body)
     except (ValueError, RecursionError) as error:
         raise Refused(f"the request is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -59,6 +59,13 @@ def test_data_is_answered_under_the_name_of_the_method() -> None:
     assert value(ask(Doubling(), {"data": [[1, 2]], "method": "triple"})) == {"triple": [[3, 6]]}
 
 
+def test_numbers_that_only_python_parses_are_understood() -> None:
+    assert value(ask(Doubling(), b'{"data": [[NaN, 3.5]]}')) == {"predict": [[None, 7.0]]}
+    assert value(ask(Doubling(), b'{"data": [[1, 2]], "more": 123456789012345678901234567890}'))
+    assert ask(Doubling(), b'{"data": ' + b"[" * 100_000).status == 400
+    assert ask(Doubling(), b'{"data": "\xff"}').status == 400
+
+
 def test_named_inputs_are_answered_by_name() -> None:
     assert value(ask(Doubling(), {"inputs": {"x": [[1, 2]]}})) == {"outputs": {"y": [[2, 4]]}}
     records = {"data": [{"a": 1, "b": 2}, {"a": 5, "b": 1}]}
