@@ -19,6 +19,9 @@ Path = Union[str, "os.PathLike[str]"]
 CHUNK = 1024 * 1024
 """Bytes to read at a time."""
 
+LITTLE_SPACE = 8 << 20
+"""With fewer free bytes than this, a disk counts as full: the next piece of a log or an output may not fit."""
+
 _MANY = 64  # from here on, one sync of the file system is cheaper than one of each file
 _FICLONE = 0x40049409
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -36,6 +39,12 @@ def space(where: str) -> Generator[None, None, None]:
                 f"no space left under {where}: {error.strerror}", "free some disk space and try again"
             ) from error
         raise
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the bytes that the file system of a folder has left for us."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
 
 
 # ── Atomic writes ─────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -90,6 +90,10 @@ def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
     return run.get_details_with_logs()["logFiles"].get(name, "")
 
 
+def warnings_of(run: Run) -> list[str]:
+    return [each["message"] for each in run.get_details()["warnings"]]
+
+
 TRAIN = """
 import os, socket, sys, time
 from azureml.core import Run
@@ -212,6 +216,41 @@ def test_a_killed_agent_is_replaced_and_nothing_is_lost(
     run.wait_for_completion()
     assert run.get_metrics()["accuracy"] == [0.5, 0.75]
     assert "outputs/model.txt" in run.get_file_names()
+
+
+@pytest.fixture
+def small_disk(roots: Path) -> Iterator[None]:
+    """A disk of 48 MB for the root directories of the nodes."""
+    roots.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m,mode=0755", "footplate-test", str(roots)], check=True)
+    yield
+    subprocess.run(["umount", "--lazy", str(roots)], check=True)
+
+
+FILL = """
+import os, sys, time
+with open("ballast", "wb", buffering=0) as file:
+    try:
+        while True:
+            file.write(bytes(65536))
+    except OSError:
+        pass
+while not os.path.exists(sys.argv[1]):
+    time.sleep(0.05)
+os.unlink("ballast")
+"""
+
+
+def test_the_full_disk_of_a_node_is_reported_with_its_run(
+    small_disk: None, cluster: Any, here: Environment, tmp_path: Path, roots: Path
+) -> None:
+    run = submit(cluster, here, FILL, str(tmp_path / "gate"))
+    place = f"the disk of node 0 ({os.uname().nodename}:{roots}/"
+    wait_until(lambda: any(place in each and "is full" in each for each in warnings_of(run)))
+    assert run.get_status() == "Running"
+    (tmp_path / "gate").touch()
+    run.wait_for_completion()
+    assert any(place in each and "was full for about" in each for each in warnings_of(run))
 
 
 def test_unknown_engines_and_options_are_refused_with_the_valid_ones(workspace_there: Workspace) -> None:

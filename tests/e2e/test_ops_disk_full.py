@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
-from footplate import AzureMLException, Experiment, ScriptRunConfig, Workspace
+from footplate import AzureMLException, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.testing.waiting import wait_until
 
 pytestmark = [
@@ -104,23 +105,25 @@ def test_writes_fail_with_an_error_and_reads_continue(full: Disk, workspace: Wor
 
 
 def test_script_that_prints_into_a_full_disk_is_reported(
-    full: Disk, workspace: Workspace, project: Path, home: Path
+    full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path
 ) -> None:
-    script = """
-        import time
+    ended = tmp_path / "ended"
+    script = f"""
+        import itertools, time
         from azureml.core import Run
         run = Run.get_context()
-        for i in range(600):
-            run.log("value", float(i))
-            print(f"{i:06d}" * 200, flush=True)
-            time.sleep(0.02)
+        try:
+            for i in itertools.count():
+                run.log("value", float(i))
+                print(f"{{i:06d}}" * 200, flush=True)
+                time.sleep(0.02)
+        finally:
+            open({str(ended)!r}, "w").close()
     """
     run = submit(workspace, project, script)
     wait_until(lambda: "user_logs/std_log.txt" in run.get_file_names())
     full.fill()
-    work = home / "work" / run.id / "node_0"
-    wait_until(lambda: not any((work / "logs").rglob("*.tmp")))
-    time.sleep(2)
+    wait_until(ended.exists)
     spent = processor_seconds(server_pid(home))
     time.sleep(2)
     assert processor_seconds(server_pid(home)) - spent < 0.5, "nobody runs in circles"
@@ -133,30 +136,53 @@ def test_script_that_prints_into_a_full_disk_is_reported(
     assert values == [float(i) for i in range(len(values))]
 
 
-def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path) -> None:
-    script = """
-        import os, time
-        os.mkdir("ready")
-        for i in range(4):
-            with open(f"ready/{i}.bin", "wb") as file:
-                file.write(bytes([i]) * 1_000_000)
-        os.mkdir("written")
-        while not os.path.exists("go"):
-            time.sleep(0.05)
-        for i in range(4):
-            os.rename(f"ready/{i}.bin", f"outputs/{i}.bin")
-    """
-    run = submit(workspace, project, script)
-    working_directory = home / "work" / run.id / "node_0" / "wd"
-    wait_until((working_directory / "written").exists)
+LARGE_OUTPUTS = """
+    import os, time
+    for i in range(4):
+        with open(f"outputs/{i}.bin", "wb") as file:
+            file.write(bytes([i]) * 1_000_000)
+    open("outputs/written", "w").close()
+    while not os.path.exists("go"):
+        time.sleep(0.05)
+"""
+
+
+def submit_large_outputs(full: Disk, workspace: Workspace, project: Path, home: Path) -> tuple[Run, Path]:
+    """Start a run whose outputs do not fit; return it and its outputs. The disk is full before its script ends."""
+    run = submit(workspace, project, LARGE_OUTPUTS)
+    wd = home / "work" / run.id / "node_0" / "wd"
+    wait_until((wd / "outputs" / "written").exists)
     full.fill(leave=500_000)
-    (working_directory / "go").touch()
-    wait_until(lambda: run.get_status() == "Finalizing")
-    wait_until(lambda: "is full" in str(run.get_details()["warnings"]))
+    (wd / "go").touch()
+    return run, wd / "outputs"
+
+
+def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path) -> None:
+    run, _ = submit_large_outputs(full, workspace, project, home)
+    wait_until(lambda: "waiting for disk space to store the outputs" in str(run.get_details()["warnings"]))
+    assert "is full" in str(run.get_details()["warnings"]), "the server reports it while it lasts"
     assert run.get_status() == "Finalizing"
+    full.fill()  # not even the database has room any more
     full.clear()
     finish(run)
     assert run.get_status() == "Completed"
     for i in range(4):
         assert bytes_of(run, f"outputs/{i}.bin", tmp_path) == bytes([i]) * 1_000_000
-    assert "waiting for disk space" in str(run.get_details()["warnings"])
+    warnings = str(run.get_details()["warnings"])
+    assert re.search(r"waited \d+ s for disk space to store the outputs", warnings), warnings
+
+
+def test_outputs_without_room_fail_the_run_after_the_limit(
+    full: Disk, workspace: Workspace, project: Path, home: Path
+) -> None:
+    (home / "settings.ini").write_text("[jobs]\nfull_disk_seconds = 1.5\n")
+    run, outputs = submit_large_outputs(full, workspace, project, home)
+    finish(run)
+    assert run.get_status() == "Failed"
+    error = run.get_details()["error"]["error"]
+    assert "no disk space for 1.5 seconds: not stored are" in error["message"], error
+    assert "outputs/3.bin" in error["message"], error
+    assert str(outputs.parent) in str(error), "the hint names the only copy"
+    for i in range(4):
+        assert (outputs / f"{i}.bin").read_bytes() == bytes([i]) * 1_000_000
+    assert "outputs/written" in run.get_file_names(), "whatever fits is stored"

@@ -75,6 +75,7 @@ class NodeOrders:
     variables: Dict[str, str]
     ranks: Tuple[RankPlan, ...] = ()
     max_seconds: Optional[float] = None
+    full_disk_seconds: Optional[float] = None  # how long files of the ended ranks wait for disk space; None: for ever
     collect: Tuple[str, ...] = ()
     restore: bool = False  # begin with the files that the run keeps in the directories `collect`
     watch: Tuple[str, ...] = ()

@@ -28,7 +28,8 @@ from footplate.node.options import AgentOptions
 from footplate.node.ports import HeldPorts, own_address
 from footplate.node.rank_group import RankGroup
 from footplate.node.sampler import Sampler
-from footplate.node.shipping import outputs, salvage
+from footplate.node.shipping import disk_wait, outputs, salvage
+from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.reporting import Reporter
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.shipping.shipper import NodeShipper
@@ -156,7 +157,10 @@ class Agent:
         try:
             self._folder.make()
         except OSError as error:
-            raise self._describe_full_disk(error) from None
+            known = self._describe_full_disk(error)
+            if isinstance(known, OutOfSpace):
+                self._link.warn(f"node {self._options.node} waits: {known.message}; free some space there")
+            raise known from None
         given = self._options.address
         address = own_address(given) if given else host_info.address_towards(self._options.endpoint)
         return self._link.join(os.uname().nodename, address, host_info.describe())
@@ -350,7 +354,11 @@ class Agent:
         """Return the reporter, started on first use: after the ranks, unless something before them takes time."""
         if self._reporter is None:
             shipper = NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
-            reporter = Reporter(self._link, shipper, self._stop.ask, self._folder.exists, self._stack_requests.give)
+            place = f"the disk of node {self._options.node} ({os.uname().nodename}:{self._folder.home})"
+            disk = DiskWatch(self._folder.path, place, at_once=self._options.home is None)
+            reporter = Reporter(
+                self._link, shipper, self._stop.ask, self._folder.exists, disk, self._stack_requests.give
+            )
             reporter.start()
             self._reporter = reporter
         return self._reporter
@@ -369,17 +377,22 @@ class Agent:
     def _ship_everything(self) -> None:
         """Ship what is left, report that this was all, and remove the node's directory."""
         keep = os.environ.get(environ.KEEP_WORK) == "1"
+        limit, left_out = self._orders.full_disk_seconds, list[str]()
         if self._folder.keeps_wd:
             self._wait_for_other_nodes()
-            outputs.collect(self._orders.collect, self._link, self._options.home, self._folder, keep, say)
+            names, home = self._orders.collect, self._options.home
+            left_out = outputs.collect(names, self._link, home, self._folder, keep, say, limit)
         if self._data is not None and self._data.waits_for_others:
             self._data.conclude(say)
-        self._reporting().finish()
+        is_shipped = self._reporting().finish(0.0 if left_out else limit)
+        cause = disk_wait.not_stored(left_out, not is_shipped, self._folder, self._options.node, limit)
+        if cause is not None:
+            self._link.retry(self._folder.keep)
         try:
-            self._link.retry(lambda: self._link.tell("done"))
+            self._link.retry(lambda: self._link.tell("lost" if cause else "done", cause=cause))
         except (NotFound, Conflict, NotAllowed) as error:
             say(f"the run had already ended: {error.message}")
-        if not keep:
+        if not keep and cause is None:
             self._folder.remove()
 
     def _wait_for_other_nodes(self) -> None:

@@ -14,7 +14,7 @@ Each attempt of a run has its own; from the second on they are called `node_<n>_
     data/         inputs and outputs by name
 
 An agent that has finished removes the whole directory: its absence *is* the exit code 0. With FOOTPLATE_KEEP_WORK=1 it
-stays, and contains `agent.exit`.
+stays, and contains `agent.exit`; so does the directory of a node whose files found no disk space in time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import footplate
-from footplate.disk import atomic_symlink, atomic_write
+from footplate.disk import atomic_symlink, atomic_write, space
 from footplate.errors import OutOfSpace
 from footplate.node import process_tree
 
@@ -146,6 +146,11 @@ class NodeFolder:
 
     def write_exit(self, code: int) -> None:
         _write(self._exit, str(code))
+
+    def keep(self) -> None:
+        """Keep the directory of a node that could not deliver: engines remove one without an exit code some day."""
+        with space(self.path):
+            self.write_exit(0)
 
     def forget_exit(self) -> None:
         _remove(self._exit)

@@ -114,7 +114,7 @@ class Services:
         self.secrets = SecretService(store)
         self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
-        self.nodes = NodeService(store, self.orchestrator, lines, jobs)
+        self.nodes = NodeService(store, self.orchestrator, lines, jobs, home)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
         files, gateway = VersionFiles(self.home, store.blobs), GatewayProcess(self.home)

@@ -1,27 +1,19 @@
 """A full disk of the home folder, reported with every active run while it lasts.
 
 Nothing is written: on a full disk the database accepts no warning. Agents keep logs, metrics and outputs in files and
-send them when there is space again.
+send them when there is space again; then they also record how long they waited (`node.shipping.disk_wait`).
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from footplate.disk import LITTLE_SPACE, free_bytes
 from footplate.domain.records import RunView, StoryLine
 from footplate.domain.runs.run_status import TERMINAL
-
-LITTLE = 8 << 20
-"""With fewer free bytes than this, the next piece of a log or an output may not fit."""
-
-
-def free_bytes(folder: Path) -> int:
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
 
 
 class DiskSpace:
@@ -32,7 +24,7 @@ class DiskSpace:
     def warning(self) -> str | None:
         """Return the warning for active runs while the disk is full."""
         left = self._free(self._home)
-        if left >= LITTLE:
+        if left >= LITTLE_SPACE:
             return None
         return (
             f"the disk of {self._home} is full ({left // 1024} KiB are free): logs, metrics and outputs of this run "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from footplate.domain import azure_variables, gpus, launch
@@ -16,11 +18,17 @@ from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
+from footplate.services.settings import DEFAULT_FULL_DISK_SECONDS, read_full_disk_seconds
 from footplate.storage import Storage
+
+log = logging.getLogger(__name__)
 
 
 class NodeService:
-    def __init__(self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs) -> None:
+    def __init__(
+        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs, home: Path
+    ) -> None:
+        self._home = home
         self._store = store
         self._orchestrator = orchestrator
         self._gpus = GpuAllocator(store, orchestrator, lines)
@@ -71,6 +79,7 @@ class NodeService:
             variables=self._variables(record, node),
             ranks=tuple(r for r in ranks if r.node == node),
             max_seconds=record.spec.max_seconds,
+            full_disk_seconds=self._full_disk_seconds(),
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,
@@ -107,10 +116,11 @@ class NodeService:
             "started": events.NodeStarted(node),
             "attends": events.NodeWorkersFinished(node),
             "exited": events.NodeExited(node, cause),
+            **({"lost": events.NodeLost(node, cause)} if cause is not None else {}),
             "done": events.NodeFinished(node, self._store.logs.totals(run) if event == "done" else None),
         }
         if event not in by_name:
-            known = ", ".join([*by_name, "failed (with a cause)"])
+            known = ", ".join([*(name for name in by_name if name != "lost"), "failed and lost (with a cause)"])
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
         return _must_stop(self._orchestrator.tell(run, by_name[event], attempt, seen))
 
@@ -128,6 +138,14 @@ class NodeService:
         if not 0 <= node < len(record.nodes):
             raise NotFound(f"run {run} has no node {node}", f"it has {len(record.nodes)} nodes")
         return record
+
+    def _full_disk_seconds(self) -> float | None:
+        """Return the time limit of the settings; the default if they were damaged after the run was accepted."""
+        try:
+            return read_full_disk_seconds(self._home)
+        except InvalidInput as error:
+            log.warning("the time limit for full disks cannot be read: %s", error.message)
+            return DEFAULT_FULL_DISK_SECONDS
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
         view, access = self._store.runs.view(record.id), self._jobs.access(record)

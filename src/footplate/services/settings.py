@@ -14,6 +14,7 @@ shapes = nearest            or exact: a run on a cluster whose vm_size this mach
 
 [jobs]
 pass_environment =          names or patterns of further variables of the server that jobs and builds get
+full_disk_seconds = 3600    how long files of ended ranks wait for disk space until the run fails; or none
 
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
@@ -49,6 +50,7 @@ NAME = "settings.ini"
 STORE = "store"
 ENGINES = "engines"
 NOTIFICATIONS = "notifications"
+DEFAULT_FULL_DISK_SECONDS = 3600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
 KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
@@ -62,7 +64,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "torch_cpu_index": (),
     },
     "computes": {"shapes": ("nearest", "exact")},
-    "jobs": {"pass_environment": ()},
+    "jobs": {"pass_environment": (), "full_disk_seconds": ()},
 }
 """The values of each setting; none if every value is allowed."""
 
@@ -78,6 +80,7 @@ class Settings:
     torch_cpu_index: str = "auto"
     shapes: str = "nearest"
     pass_environment: str = ""
+    full_disk_seconds: str = f"{DEFAULT_FULL_DISK_SECONDS:g}"
 
 
 def read_settings(home: Path) -> Settings:
@@ -90,6 +93,7 @@ def read_settings(home: Path) -> Settings:
         elif section not in (STORE, ENGINES, NOTIFICATIONS):
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
+    _full_disk_seconds(path, found.get("full_disk_seconds"))
     return Settings(**found)
 
 
@@ -114,6 +118,27 @@ def read_passed_variables(home: Path) -> str:
                 "name variables such as HF_HOME, or patterns such as AWS_*, separated by spaces",
             )
     return " ".join(patterns)
+
+
+def read_full_disk_seconds(home: Path) -> float | None:
+    """Return how long the files of a run wait for disk space before it fails; None: for ever."""
+    return _full_disk_seconds(home / NAME, read_section(home, "jobs").get("full_disk_seconds"))
+
+
+def _full_disk_seconds(path: Path, value: str | None) -> float | None:
+    if value is None:
+        return DEFAULT_FULL_DISK_SECONDS
+    if value.lower() == "none":
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InvalidInput(
+            f"{path} says full_disk_seconds = {value}", "use a positive number, or none to wait for ever"
+        )
+    return seconds
 
 
 def read_store(home: Path) -> StoreSpec | None:

@@ -72,7 +72,7 @@ class NamespaceEngine:
         if any(agent.is_alive() for agent in agents):
             return False
         for agent in agents:
-            if agent.folder.exists():
+            if agent.folder.exists() and agent.folder.read_exit() != 0:  # else kept on purpose
                 agent.folder.remove()
         return True
 

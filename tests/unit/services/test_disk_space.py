@@ -2,19 +2,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from footplate.services.disk_space import LITTLE, DiskSpace
+from footplate.disk import LITTLE_SPACE
+from footplate.services.disk_space import DiskSpace
 
 from .conftest import House, run_through
 
 
 def test_active_runs_report_a_full_disk_while_it_lasts(house: House) -> None:
-    free, runs = [LITTLE], house.services.runs
+    free, runs = [LITTLE_SPACE], house.services.runs
     disk = DiskSpace(house.home, lambda _: free[0])
     house.submit("r1")
     house.until_launched("r1")
     view, story = runs.view("r1"), runs.story("r1")
     assert disk.with_warning(view) == view and disk.with_line(view.status, story) == story
-    free[0] = LITTLE - 1
+    free[0] = LITTLE_SPACE - 1
     assert f"the disk of {house.home} is full (8191 KiB are free)" in disk.with_warning(view).warnings[-1]
     assert "is full" in disk.with_line(view.status, story)[-1].text
 

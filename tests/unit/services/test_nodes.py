@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from footplate.domain.records import Cause
 from footplate.domain.specs import Distribution
-from footplate.errors import Conflict
+from footplate.errors import Conflict, InvalidInput
+from footplate.services.settings import NAME, read_settings
 
 from .conftest import House
 
@@ -23,3 +25,37 @@ def test_a_finished_node_does_not_join_again(house: House) -> None:
     assert nodes.join("pair", 0, 1, "gandalf", "127.0.0.1", {}).ready
     with pytest.raises(Conflict, match="node 1 of run pair is done"):
         nodes.join("pair", 1, 1, "gandalf", "127.0.0.1", {})
+
+
+@pytest.mark.parametrize(("value", "seconds"), [(None, 3600.0), ("90", 90.0), ("none", None), ("soon", 3600.0)])
+def test_orders_have_the_limit_for_full_disks(house: House, value: str | None, seconds: float | None) -> None:
+    house.submit("r1")
+    house.until_launched("r1")
+    if value is not None:
+        (house.home / NAME).write_text(f"[jobs]\nfull_disk_seconds = {value}\n")
+    assert house.services.nodes.join("r1", 0, 1, "gandalf", "127.0.0.1", {}).full_disk_seconds == seconds
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "soon", "nan", "inf", ""])
+def test_a_limit_for_full_disks_that_is_no_duration_is_refused(house: House, value: str) -> None:
+    (house.home / NAME).write_text(f"[jobs]\nfull_disk_seconds = {value}\n")
+    with pytest.raises(InvalidInput, match="full_disk_seconds") as refused:
+        read_settings(house.home)
+    assert refused.value.hint is not None and "none" in refused.value.hint
+
+
+@pytest.mark.parametrize("cause", [None, Cause("exit_code", "exited with 3")])
+def test_a_node_that_cannot_deliver_fails_its_run(house: House, cause: Cause | None) -> None:
+    nodes, full = house.services.nodes, Cause("disk_full", "no disk space", node=0)
+    house.submit("r1")
+    house.until_launched("r1")
+    nodes.join("r1", 0, 1, "gandalf", "127.0.0.1", {})
+    nodes.report("r1", 0, "started", None, None)
+    nodes.report("r1", 0, "exited", None, cause)
+    nodes.report("r1", 0, "lost", None, full)
+    house.until_status("r1", "Failed")
+    view, outcome = house.services.runs.view("r1"), house.store.runs.record("r1").outcome
+    assert outcome is not None and outcome.cause == (cause or full)
+    assert ("no disk space" in view.warnings) == (cause is not None), "the first cause stays, and this is a warning"
+    with pytest.raises(InvalidInput, match=r"'lost'"):
+        nodes.report("r1", 0, "lost", None, None)

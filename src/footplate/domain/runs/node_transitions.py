@@ -166,6 +166,8 @@ def finished(record: RunRecord, event: NodeFinished, now: float) -> Decision:
 def lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
+    if record.outcome is not None and record.outcome.kind != "completed":  # which is not the reason: say it as well
+        record = replace(record, warnings=(*record.warnings, event.cause.message))
     return lose_nodes(record, {event.node: event.cause}, now)
 
 

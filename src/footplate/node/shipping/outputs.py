@@ -6,7 +6,6 @@ directory is removed; for a file that is too large to copy, names and digest are
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import uuid
@@ -15,8 +14,9 @@ from dataclasses import dataclass, field
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
-from footplate.errors import FootplateError, OutOfSpace
+from footplate.errors import FootplateError
 from footplate.node.node_directory import NodeFolder, is_full, regular_files
+from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.server_link import Link
 
 BATCH = 500
@@ -37,23 +37,28 @@ class _Output:
         return [FileView(name, size, digest) for name in self.names]
 
 
-def collect(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say) -> None:
+def collect(
+    names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say, limit: float | None
+) -> list[str]:
     """Store every file of the directories `names` as `<directory>/<path>`; a name that the run already has stays.
 
-    `keep`: the node directory will stay, so nothing is moved out of it.
+    `keep`: the node directory will stay, so nothing is moved out of it. Return the names of files for which there was
+    no disk space in `limit` seconds.
     """
     store = _LocalStore(home, folder, keep) if home else _ServerStore(link)
-    _name(store.moved_before(), link, say)
+    collection = _Collection(store, link, DiskWait(link, limit, say), say)
+    collection.name(store.moved_before())
     batch: list[_Output] = []
     for output in _find(names, folder, say):
         if store.moves(output):
-            _store([output], store, link, say)
+            collection.store([output])
             continue
         batch.append(output)
         if len(batch) == BATCH:
-            _store(batch, store, link, say)
+            collection.store(batch)
             batch = []
-    _store(batch, store, link, say)
+    collection.store(batch)
+    return collection.left_out
 
 
 def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
@@ -68,48 +73,38 @@ def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
     return list(found.values())
 
 
-def _store(batch: Sequence[_Output], store: _LocalStore | _ServerStore, link: Link, say: Say) -> None:
-    """Store all files at once, and if that fails one by one, so that one bad file does not affect the others."""
-    try:
-        _name(_stored(batch, store, link, say), link, say)
-    except (FootplateError, OSError) as error:
-        if len(batch) > 1:
-            for output in batch:
-                _store([output], store, link, say)
-            return
-        message = f"the output {batch[0].names[0]!r} could not be stored: {error}"
-        say(message)
-        link.retry(lambda: link.warn(message))
+class _Collection:
+    """Stores files and gives them their names in the run. On a full disk it waits: the node has the only copy."""
 
+    def __init__(self, store: _LocalStore | _ServerStore, link: Link, wait: DiskWait, say: Say) -> None:
+        self._store = store
+        self._link = link
+        self._wait = wait
+        self._say = say
+        self.left_out: list[str] = []
 
-def _stored(batch: Sequence[_Output], store: _LocalStore | _ServerStore, link: Link, say: Say) -> list[FileView]:
-    """Store a batch. On a full disk wait for space: the node directory holds the only copy."""
-    warned = False
-
-    def attempt() -> list[FileView]:
-        nonlocal warned
+    def store(self, batch: Sequence[_Output]) -> None:
+        """Store all files at once, and if that fails one by one, so that one bad file does not affect the others."""
         try:
-            return store.put(batch)
-        except (OutOfSpace, OSError) as error:
-            if not is_full(error):
-                raise
-            message = f"waiting for disk space to store the outputs: {error}"
-            if not warned:
-                say(message)
-                with contextlib.suppress(FootplateError):  # the database may not fit either: try again next time
-                    link.warn(message)
-                    warned = True
-            raise OutOfSpace(message, "free some space on the disk of the home folder") from None
+            self.name(self._wait.run(lambda: self._store.put(batch), "the outputs"))
+        except (FootplateError, OSError) as error:
+            if len(batch) > 1:
+                for output in batch:
+                    self.store([output])
+            elif is_full(error):
+                self.left_out += batch[0].names
+            else:
+                message = f"the output {batch[0].names[0]!r} could not be stored: {error}"
+                self._say(message)
+                self._link.retry(lambda: self._link.warn(message))
 
-    return link.retry(attempt)
-
-
-def _name(files: Sequence[FileView], link: Link, say: Say) -> None:
-    if not files:
-        return
-    key = uuid.uuid4().hex
-    for name in link.retry(lambda: link.add_files(files, key)):
-        say(f"{name} already exists in the run and stays as it is")
+    def name(self, files: Sequence[FileView]) -> None:
+        if not files:
+            return
+        key = uuid.uuid4().hex
+        # Without a limit: a database that has no space for names has none for the failure of the run either.
+        for name in self._link.retry(lambda: self._link.add_files(files, key)):
+            self._say(f"{name} already exists in the run and stays as it is")
 
 
 class _LocalStore:

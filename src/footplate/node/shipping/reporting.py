@@ -16,6 +16,7 @@ from footplate.backoff import Backoff
 from footplate.domain.records import Cause
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
+from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 from footplate.node.shipping.shipper import NodeShipper
 
@@ -47,16 +48,21 @@ class Reporter:
         shipper: NodeShipper,
         on_stop: Callable[[str], None],
         wanted: Callable[[], bool],
+        disk: DiskWatch,
         on_question: Callable[[str], None] = lambda _key: None,
     ) -> None:
         self._link = link
         self._shipper = shipper
         self._on_stop = on_stop
         self._wanted = wanted
+        self._disk = disk
         self._on_question = on_question
         self._events: deque[tuple[str, str | None, Cause | None]] = deque()
+        self._warnings: deque[str] = deque()
         self._wake = threading.Event()
         self._finishing = False
+        self._full_disk_seconds: float | None = None
+        self._has_given_up = False
         self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
         self._last_news = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
@@ -69,11 +75,16 @@ class Reporter:
         self._events.append((event, message, cause))
         self._wake.set()
 
-    def finish(self) -> None:
-        """Ship everything that is left, and return when the server has it; all writers must be dead."""
+    def finish(self, full_disk_seconds: float | None) -> bool:
+        """Ship everything that is left, and return when the server has it; all writers must be dead.
+
+        Return False if the server's disk was full for so long that the rest stays here.
+        """
+        self._full_disk_seconds = full_disk_seconds
         self._finishing = True
         self._wake.set()
         self._thread.join()
+        return not self._has_given_up
 
     def _run(self) -> None:
         host_info.step_back()
@@ -87,27 +98,43 @@ class Reporter:
             os._exit(71)
 
     def _go_on(self) -> None:
-        backoff = Backoff(*BACKOFF)
+        backoff, full_since = Backoff(*BACKOFF), None
         while True:
             finishing, pause = self._finishing, 0.0
             self._wake.clear()
             try:
                 pause = self._step(finishing)
                 backoff.reset()
+                full_since = None
                 if finishing and pause > 0.0 and not self._events:
                     return
-            except _PASSING:
+            except _PASSING as error:
                 if not self._wanted():
                     raise Abandoned("the work folder is gone, and so is the server") from None
+                is_full = finishing and isinstance(error, OutOfSpace)
+                full_since = (full_since or time.monotonic()) if is_full else None
+                if self._gives_up(full_since):
+                    self._has_given_up = True
+                    return
                 pause = backoff.next()
             self._wake.wait(pause)
+
+    def _gives_up(self, full_since: float | None) -> bool:
+        """Whether the disk was full for too long. A server that takes no event takes no failure of the run either."""
+        limit = self._full_disk_seconds
+        if full_since is None or limit is None or self._events:
+            return False
+        return time.monotonic() - full_since >= limit
 
     def _step(self, finishing: bool) -> float:
         """Do everything once; return the pause before the next time, 0 if there is more to ship."""
         while self._events:
             self._report(*self._events[0])
             self._events.popleft()
-        if time.monotonic() >= self._next_beat:
+        is_due = time.monotonic() >= self._next_beat
+        if is_due or finishing:
+            self._watch_disk()
+        if is_due:
             self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
             self._ask(self._beat)
         began = time.thread_time()
@@ -117,6 +144,18 @@ class Reporter:
         cost = time.thread_time() - began
         is_quiet = time.monotonic() - self._last_news >= _QUIET_SECONDS
         return min(max(_QUIET_PAUSE if is_quiet else _IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
+
+    def _watch_disk(self) -> None:
+        warning = self._disk.look()
+        if warning is not None:
+            self._warnings.append(warning)
+        while self._warnings:
+            self._ask(lambda: self._warn(self._warnings[0]))
+            self._warnings.popleft()
+
+    def _warn(self, message: str) -> bool:
+        self._link.warn(message)
+        return False
 
     def _beat(self) -> bool:
         reply = self._link.beat()

@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable
 
 from footplate.domain.launch import NodeOrders
+from footplate.errors import OutOfSpace
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.node.shipping import outputs
+from footplate.node.shipping.disk_wait import DiskWait, not_stored
 from footplate.node.shipping.server_link import Link
 from footplate.node.shipping.shipper import NodeShipper
 
@@ -19,7 +21,10 @@ _AGENT_SECONDS = 30.0
 
 
 def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, say: Callable[[str], None]) -> None:
-    """Kill the processes of that attempt, ship its logs, metrics and outputs, and remove its directory."""
+    """Kill the processes of that attempt, ship its logs, metrics and outputs, and remove its directory.
+
+    The directory stays if there was no disk space for its files in time.
+    """
     held = _take(folder)
     if held is None:
         say(f"{folder.path} belongs to an agent that is alive, and stays")
@@ -31,13 +36,29 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
         process_tree.end(lambda: process_tree.members(folder.marker()), GRACE_SECONDS)
         folder.make()
         link = link.of_attempt(folder.attempt)
-        shipper = NodeShipper(link, folder, orders, say, folder.read_bases())
-        while link.retry(lambda: shipper.ship(writers_are_dead=True)):
-            pass
-        outputs.collect(orders.collect if folder.keeps_wd else (), link, home, folder, keep=False, say=say)
-        folder.remove()
+        if _ship(folder, orders, link, home, say):
+            folder.remove()
     finally:
         os.close(held)
+
+
+def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, say: Callable[[str], None]) -> bool:
+    """Return whether the server has everything; the rest found no disk space in time, and stays."""
+    shipper = NodeShipper(link, folder, orders, say, folder.read_bases())
+    limit = orders.full_disk_seconds
+    wait, is_shipped = DiskWait(link, limit, say), True
+    try:
+        while wait.run(lambda: shipper.ship(writers_are_dead=True), "the logs and metrics of an earlier attempt"):
+            pass
+    except OutOfSpace:
+        is_shipped, limit = False, 0.0
+    names = orders.collect if folder.keeps_wd else ()
+    left_out = outputs.collect(names, link, home, folder, keep=False, say=say, limit=limit)
+    cause = not_stored(left_out, not is_shipped, folder, orders.node, orders.full_disk_seconds)
+    if cause is not None:
+        message = f"attempt {folder.attempt}: {cause.message}; {cause.hint}"
+        link.retry(lambda: link.warn(message))
+    return cause is None
 
 
 def _take(folder: NodeFolder) -> int | None:
