@@ -32,8 +32,17 @@ PACKAGES: Dict[str, Tuple[str, ...]] = {
 }
 """The packages that a worker needs for a model, the framework first; orjson parses requests faster."""
 
+GPU_PACKAGES: Dict[str, str] = {"onnxruntime": "onnxruntime-gpu[cuda,cudnn]", "tensorflow": "tensorflow[and-cuda]"}
+"""The packages that replace others where a GPU is to be used; torch needs no other."""
+
 MODULES: Dict[str, str] = {"scikit-learn": "sklearn"}
 """Names of modules that differ from the package's."""
+
+
+def packages_for(framework: Optional[str], gpus: int) -> Tuple[str, ...]:
+    """Return the packages that a worker needs; none for a framework that is not served without code."""
+    packages = PACKAGES.get(framework or "", ())
+    return tuple(GPU_PACKAGES.get(package, package) for package in packages) if gpus else packages
 
 
 def framework_of(names: Iterable[str]) -> Optional[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import uuid
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, ca
 
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.serving.endpoints import Replicas, VersionSpec
-from footplate.domain.serving.frameworks import MODULES, PACKAGES, served_without_code
+from footplate.domain.serving.frameworks import MODULES, packages_for, served_without_code
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
@@ -71,17 +72,18 @@ def version_spec(
             f"{len(models)} models were given without code",
             hint="give one model, or an InferenceConfig whose entry script loads them",
         )
-    environment, lock = _environment(workspace, models, inference_config)
     resources = models[0].resource_configuration if len(models) == 1 else None
     cpu = config.cpu_cores or old.cpu_cores or (resources.cpu if resources else None)
     memory = config.memory_gb or old.memory_gb or (resources.memory_in_gb if resources else None)
     gpus = config.gpu_cores if config.gpu_cores is not None else old.gpus or (resources.gpu if resources else 0)
+    gpus = int(gpus or 0)
+    environment, lock = _environment(workspace, models, inference_config, gpus)
     return VersionSpec(
         models=tuple(model.id for model in models),
         entry_script=inference_config.script.replace(os.sep, "/") if inference_config else None,
         snapshot=snapshots.take(workspace.session, inference_config.folder).id if inference_config else None,
         environment=environment, lock=lock, environment_variables=dict(environment.variables),
-        cpu_cores=cpu, memory_gb=memory, gpus=int(gpus or 0),
+        cpu_cores=cpu, memory_gb=memory, gpus=gpus,
         replicas=config.to_replicas(old.replicas if before else Replicas()),
         description=inference_config.description if inference_config else None,
         definition={"source_directory": inference_config.folder} if inference_config else {},
@@ -92,7 +94,7 @@ def version_spec(
 
 
 def _environment(
-    workspace: Workspace, models: Sequence[Model], inference_config: Optional[InferenceConfig]
+    workspace: Workspace, models: Sequence[Model], inference_config: Optional[InferenceConfig], gpus: int
 ) -> Tuple[EnvironmentSpec, Optional[str]]:
     """Return the environment and, if it has run before, its lock: the given one, or that of the run that trained.
 
@@ -102,12 +104,12 @@ def _environment(
     given = inference_config.to_environment() if inference_config else None
     if given is not None:
         return _plain(to_spec(given)), None
-    packages: Tuple[str, ...] = () if inference_config else _packages(models[0])
+    packages: Tuple[str, ...] = () if inference_config else _packages(models[0], gpus)
     for model in models:
         trained = _trained_in(workspace, model, packages)
         if trained is not None:
             return trained
-    if not packages or importlib.util.find_spec(MODULES.get(packages[0], packages[0])) is not None:
+    if not packages or _is_installed(packages[0]):
         return _plain(to_spec(Environment(DEFAULT_NAME))), None
     return _plain(to_spec(_framework_environment(packages, models[0].model_framework_version))), None
 
@@ -121,10 +123,21 @@ def _framework_environment(packages: Sequence[str], version: Optional[str]) -> E
     return made
 
 
-def _packages(model: Model) -> Tuple[str, ...]:
+def _packages(model: Model, gpus: int) -> Tuple[str, ...]:
     files = [file.path for file in model._view.files]  # pyright: ignore[reportPrivateUsage]
-    framework = served_without_code(model.model_framework, files)
-    return PACKAGES.get(framework or "", ())
+    return packages_for(served_without_code(model.model_framework, files), gpus)
+
+
+def _is_installed(package: str) -> bool:
+    """Whether this interpreter has a package. One with a build for GPUs is the same module in another distribution."""
+    name, _, extras = package.partition("[")
+    if not extras:
+        return importlib.util.find_spec(MODULES.get(name, name)) is not None
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _trained_in(
@@ -144,7 +157,7 @@ def _may_have(spec: EnvironmentSpec, package: str) -> bool:
     """Whether an environment names a package; an interpreter that exists may have any."""
     conda = cast("Dict[str, List[Any]]", spec.options.get("conda") or {})
     named = [*spec.requirements, *conda.get("dependencies", ()), *conda.get("pip", ())]
-    return spec.builder == "existing" or any(package in str(line).lower() for line in named)
+    return spec.builder == "existing" or any(package.partition("[")[0] in str(line).lower() for line in named)
 
 
 def _plain(spec: EnvironmentSpec) -> EnvironmentSpec:

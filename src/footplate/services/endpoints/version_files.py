@@ -56,7 +56,7 @@ class VersionFiles:
             "entry_script": spec.entry_script,
             "source": "." if spec.entry_script else None,
             "model_root": str(app),
-            "options": {"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb},
+            "options": {"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb, "gpus": spec.gpus},
         }
         atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
 

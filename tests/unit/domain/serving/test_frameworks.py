@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.serving.frameworks import PACKAGES, SUFFIXES, served_without_code
+from footplate.domain.serving.frameworks import PACKAGES, SUFFIXES, packages_for, served_without_code
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,10 @@ def test_the_framework_of_a_model_is_found(framework: str | None, names: list[st
 
 def test_every_framework_names_its_packages() -> None:
     assert set(SUFFIXES.values()) <= set(PACKAGES)
+
+
+def test_gpus_ask_for_the_builds_that_use_them() -> None:
+    assert packages_for("Onnx", gpus=0) == ("onnxruntime", "numpy")
+    assert packages_for("Onnx", gpus=1) == ("onnxruntime-gpu[cuda,cudnn]", "numpy")
+    assert packages_for("PyTorch", gpus=1) == packages_for("PyTorch", gpus=0)
+    assert packages_for("Custom", gpus=1) == ()

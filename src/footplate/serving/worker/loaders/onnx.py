@@ -1,16 +1,21 @@
-"""ONNX models, evaluated by ONNX Runtime on the GPU where its build for GPUs is installed, else on the CPU."""
+"""ONNX models, evaluated by ONNX Runtime: on the GPU if the service has one, else on the CPU."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any, Mapping, Sequence, cast
 
-from footplate.serving.worker.loaders import find_file
+from footplate.serving.worker.loaders import CannotLoad, find_file
 from footplate.serving.worker.model_scorer import LoadedModel
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np
 
 ort: Any = importlib.import_module("onnxruntime")
 
+_GPU, _CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+_NO_GPU = (
+    "the service asks for a GPU, and ONNX Runtime {version} uses only the CPU here\n"
+    "hint: add onnxruntime-gpu[cuda,cudnn] to the environment in place of onnxruntime, or deploy without gpu_cores"
+)
 _TYPES = {
     "tensor(float)": "float32",
     "tensor(double)": "float64",
@@ -33,12 +38,14 @@ class OnnxModel(LoadedModel):
 
     framework = "Onnx"
 
-    def __init__(self, path: str, threads: int) -> None:
+    def __init__(self, path: str, threads: int, gpu: bool) -> None:
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = threads
         settings.inter_op_num_threads = 1
-        providers = [name for name in ort.get_available_providers() if name.startswith(("CUDA", "CPU"))]
+        providers = [_GPU, _CPU] if gpu and _can_use_gpus() else [_CPU]
         self._session = ort.InferenceSession(path, settings, providers=providers)
+        if gpu and _GPU not in self._session.get_providers():
+            raise CannotLoad(_NO_GPU.format(version=ort.__version__))
         self.inputs = [_spec(tensor) for tensor in self._session.get_inputs()]
         self._names = [tensor.name for tensor in self._session.get_outputs()]
         self.outputs = [_spec(tensor) for tensor in self._session.get_outputs()]
@@ -49,7 +56,16 @@ class OnnxModel(LoadedModel):
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     """Load the one `.onnx` file at `path`."""
-    return OnnxModel(find_file(path, ".onnx"), max(1, int(float(options.get("cpu_cores") or 1))))
+    threads = max(1, int(float(options.get("cpu_cores") or 1)))
+    return OnnxModel(find_file(path, ".onnx"), threads, gpu=bool(options.get("gpus")))
+
+
+def _can_use_gpus() -> bool:
+    """Whether this is the build for GPUs. Load CUDA's libraries, which may lie in packages beside this one."""
+    if _GPU not in ort.get_available_providers():
+        return False
+    ort.preload_dlls()
+    return True
 
 
 def _spec(tensor: Any) -> TensorSpec:

@@ -28,6 +28,12 @@ def test_an_onnx_model_gives_the_results_of_the_original(tmp_path: Path) -> None
     assert np.allclose(probabilities, original.predict_proba(X), atol=1e-5)
 
 
+def test_onnx_never_replaces_the_gpu_by_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(to_onnx(LogisticRegression().fit(X, Y), X[:1]).SerializeToString())
+    with pytest.raises(CannotLoad, match=r"uses only the CPU here\nhint: add onnxruntime-gpu"):
+        load_model(str(tmp_path), "Onnx", {"gpus": 1})
+
+
 def test_probabilities_in_dictionaries_become_an_array(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(to_onnx(LogisticRegression().fit(X, Y), X[:1]).SerializeToString())
     loaded = load_model(str(tmp_path / "m.onnx"), None, {})
