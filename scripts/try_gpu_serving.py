@@ -109,7 +109,7 @@ def deploy(workspace: Any, name: str, path: Path, gpus: int) -> Any:
 def measure(service: Any, name: str, batch: int, reference: ort.InferenceSession) -> dict[str, Any]:
     """Send batches one after another with the Open Inference Protocol, and compare the results with the reference."""
     data = np.random.default_rng(batch).standard_normal((batch, NETWORKS[name][0])).astype("float32")
-    (expected,) = reference.run(None, {"x": data})
+    expected: np.ndarray[Any, Any] = np.asarray(reference.run(None, {"x": data})[0])
     device = service.name.rpartition("-")[2].upper()
     target = urlsplit(service.scoring_uri)
     connection = http.client.HTTPConnection(target.netloc, timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -155,6 +156,29 @@ def test_reused_pid_of_an_agent_is_not_killed(home: Path, project: Path, workspa
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_runs_of_a_deleted_home_end(folder: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service would run for ever."""
+    home = folder / "home"
+    monkeypatch.setenv("FOOTPLATE_HOME", str(home))
+    told = folder / "pid"
+    script = f"""
+        import os, time
+        open("{told}.part", "w").write(str(os.getpid()))
+        os.rename("{told}.part", "{told}")
+        time.sleep(3600)
+    """
+    submit(Workspace.create("deleted", exist_ok=True), project, script)
+    wait_until(told.exists)
+    rank = int(told.read_text())
+
+    def is_deleted() -> bool:
+        shutil.rmtree(home, ignore_errors=True)  # a server that still runs may write into it
+        return not home.exists()
+
+    wait_until(is_deleted)
+    wait_until(lambda: not Path(f"/proc/{rank}").exists())
 
 
 def test_clock_that_goes_back_does_not_change_the_order(folder: Path) -> None:

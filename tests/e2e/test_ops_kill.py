@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit
 
@@ -64,16 +66,15 @@ def nurseries(home: Path) -> list[int]:
 
 
 def kill_the_nursery(home: Path, run: Run) -> None:
+    """Kill it, and neither the agent, which it became by a fork, nor a rank that the agent forks at this moment."""
     for pid in nurseries(home):
-        if pid != agent_pid(home, run):
-            try:
+        with contextlib.suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if agent_pid(home, run) not in (pid, psutil.Process(pid).ppid()):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
 
 
 def assert_whole(run: Run, tmp_path: Path) -> None:
-    assert run.get_status() == "Completed", run.get_details()
+    assert run.get_status() == "Completed", f"{run.get_details().get('error')}\n{run.story()}"
     names = set(run.get_file_names())
     assert {f"outputs/{i}.txt" for i in range(LINES)} == {name for name in names if name.startswith("outputs/")}
     assert bytes_of(run, "user_logs/std_log.txt", tmp_path).decode().splitlines() == [f"line {i}" for i in range(LINES)]

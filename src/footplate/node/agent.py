@@ -63,11 +63,16 @@ def main(arguments: list[str]) -> int:
     folder.write_holder(held, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
     folder.forget_exit()
     code = 70
+    agent = Agent(options, folder)
     try:
-        code = Agent(options, folder).work()
+        code = agent.work()
     except Abandoned as why:
-        say(f"giving up: {why}")
-        folder.remove()
+        agent.abandon(str(why))
+        code = 0
+    except Exception:
+        if folder.exists():
+            raise
+        agent.abandon("the work folder is gone")
         code = 0
     finally:
         if folder.exists():
@@ -112,13 +117,18 @@ class Agent:
             self._ranks.end_leftovers(GRACE_SECONDS)
             return NOT_JOINED
         except (NotFound, Conflict, NotAllowed) as error:
-            self._ranks.end_leftovers(GRACE_SECONDS)
             raise Abandoned(error.message) from None
         cause = self._deliver_outputs(self._run_ranks())
         self._report_outcome(cause)
         self._clean_up()
         self._ship_everything()
         return 0
+
+    def abandon(self, why: str) -> None:
+        """End every process and remove every file of a node that nobody waits for."""
+        say(f"giving up: {why}")
+        self._ranks.end_leftovers(GRACE_SECONDS)
+        self._folder.remove()
 
     def _run_ranks(self) -> Cause | None:
         """Prepare, start and watch the ranks, or adopt them; return why they did not end well."""

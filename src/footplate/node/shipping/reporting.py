@@ -90,9 +90,12 @@ class Reporter:
         host_info.step_back()
         try:
             self._go_on()
-        except Abandoned:
-            return
+        except Abandoned as why:
+            self._on_stop(str(why))  # nobody can ever see what the ranks do; a service would run for ever
         except BaseException:
+            if not self._wanted():
+                self._on_stop("the work folder is gone")
+                return
             # Crash-only: half an agent is worse than none. The next one continues from the files.
             traceback.print_exc()
             os._exit(71)
