@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,25 @@ def test_every_rank_knows_its_place(start: Start, tmp_path: Path, mpi: str) -> N
         assert said["hosts"] == "127.0.0.2 slots=2\n127.0.0.3 slots=2\n"
         assert Path(said["AZ_BATCHAI_JOB_TEMP"]).is_absolute()
     assert len({said["AZ_BATCH_MASTER_NODE"] for said in told}) == 1
+
+
+RANKS = """
+    import os, sys
+    print("rank", os.environ["OMPI_COMM_WORLD_RANK"], "of", os.environ["OMPI_COMM_WORLD_SIZE"], sys.executable)
+"""
+
+
+def test_user_managed_interpreter_gets_an_mpirun(
+    home: Path, shared_environments: Path, workspace: Workspace, project: Path
+) -> None:
+    environment = Environment("mine")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = sys.executable
+    run = finish(
+        submit(workspace, project, RANKS, environment=environment, distributed_job_config=MpiConfiguration(2, 2))
+    )
+    assert run.get_status() == "Completed", run.get_details_with_logs()
+    logs = run.get_all_logs(str(project / "logs"))
+    lines = [line for log in logs for line in Path(log).read_text().splitlines() if line.startswith("rank ")]
+    assert sorted(lines) == [f"rank {rank} of 4 {sys.executable}" for rank in range(4)]
+    assert_nothing_is_left(home, run)

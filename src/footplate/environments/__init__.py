@@ -32,9 +32,10 @@ import importlib
 from dataclasses import replace
 from pathlib import Path
 
+from footplate.domain.locks import MPI
 from footplate.domain.records import BuiltView, Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.base import Builder, ResolverSettings, Say
+from footplate.environments.base import Builder, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import InvalidInput
 
@@ -92,7 +93,7 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
 def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh: bool) -> Lock:
     builder = load(name)
     if name == "existing":  # nothing to resolve, and nothing to keep
-        return builder.lock(spec, settings, say)
+        return _with_mpi(spec, builder.lock(spec, settings, say), settings, say, refresh)
     # Lazy: a server that only uses existing interpreters loads none of this.
     from footplate.environments import locks, torch_builds  # noqa: PLC0415  # see above
     from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
@@ -106,6 +107,23 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
         return substitutes.lock(spec, settings, say, lock_once)
 
     return locks.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
+
+
+def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say: Say, refresh: bool) -> Lock:
+    """Add Open MPI to the lock of an existing interpreter, for a run over MPI where there is none."""
+    if not spec.options.get(MPI):
+        return lock
+    from footplate.environments import existing  # noqa: PLC0415  # lazy: only for runs over MPI
+    from footplate.environments.adaptations import OPEN_MPI  # noqa: PLC0415  # see above
+
+    if existing.has_mpi(str(lock.content["interpreter"])):
+        return lock
+    try:
+        brought = _resolve_as("venv", EnvironmentSpec(builder="venv", requirements=(OPEN_MPI,)), settings, say, refresh)
+    except InvalidInput as error:
+        warning = f"there is no MPI beside the interpreter or on this machine, and none on the index: {error.message}"
+        return replace(lock, warnings=(*lock.warnings, warning))
+    return make_lock(lock.builder, {**lock.content, MPI: brought.content}, lock.warnings)
 
 
 def remove(view: BuiltView) -> bool:

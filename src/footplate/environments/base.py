@@ -75,12 +75,14 @@ class Container:
 class Interpreter:
     """The command that starts a rank's Python, and the variables that the environment sets.
 
-    With a `container`, each rank starts in a container of its own; `argv` is then a wrapper that starts one.
+    With a `container`, each rank starts in a container of its own; `argv` is then a wrapper that starts one. `programs`
+    are directories of programs that are used where nothing else on the search path provides them.
     """
 
     argv: tuple[str, ...]
     variables: dict[str, str] = field(default_factory=dict[str, str])
     container: Container | None = None
+    programs: tuple[str, ...] = ()
 
 
 class Builder(Protocol):

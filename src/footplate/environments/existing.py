@@ -1,13 +1,18 @@
-"""An interpreter that the user manages (`user_managed_dependencies`): nothing is installed or changed."""
+"""An interpreter that the user manages (`user_managed_dependencies`): nothing is installed or changed.
+
+A run over MPI gets Open MPI from an environment beside it, if neither the interpreter nor the machine has an MPI.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from footplate.domain.inherited_variables import build_variables
+from footplate.domain.locks import MPI
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
@@ -35,7 +40,22 @@ class ExistingBuilder:
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
             raise InvalidInput(f"{path} is not an executable program", _HINT)
         _see_it_run(path, root)
-        return Interpreter((path,), _conda_variables(path))
+        found = Interpreter((path,), _conda_variables(path))
+        return found if MPI not in lock.content or has_mpi(path) else _with_mpi(found, lock, root, say, logins)
+
+
+def has_mpi(interpreter: str) -> bool:
+    """Whether an MPI lies beside the interpreter, or on the machine's search path."""
+    folders = [os.path.dirname(interpreter), *os.environ.get("PATH", os.defpath).split(os.pathsep)]
+    return any(os.access(os.path.join(each, name), os.X_OK) for each in folders for name in ("mpirun", "mpiexec"))
+
+
+def _with_mpi(found: Interpreter, lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
+    from footplate.environments.venv import VenvBuilder  # noqa: PLC0415  # only for runs over MPI
+
+    brought = VenvBuilder().build(make_lock(VenvBuilder.name, lock.content[MPI]), root, say, logins)
+    prefix = brought.variables["OPAL_PREFIX"]
+    return replace(found, variables={**found.variables, "OPAL_PREFIX": prefix}, programs=(os.path.join(prefix, "bin"),))
 
 
 def _find(wanted: str) -> str | None:

@@ -61,10 +61,15 @@ def add_requirements(content: dict[str, Any], folder: Path, context: BuildContex
         _install_recipe(recipe, content, folder, context)
     site = built_environments.site_packages(folder)
     if content.get(TENSORFLOW1):
-        shutil.copyfile(tensorflow1.__file__, site / f"{tensorflow1.NAME}.py")
-        (site / f"{tensorflow1.NAME}.pth").write_text(f"import {tensorflow1.NAME}\n", encoding="utf-8")
+        write_tensorflow1_hook(site)
     if site.is_dir():
         _add_bytecode(folder, context)
+
+
+def write_tensorflow1_hook(site: Path) -> None:
+    """Write the hook, and the file that makes Python import it, to a directory of packages."""
+    shutil.copyfile(tensorflow1.__file__, site / f"{tensorflow1.NAME}.py")
+    (site / f"{tensorflow1.NAME}.pth").write_text(f"import {tensorflow1.NAME}\n", encoding="utf-8")
 
 
 def _install_pins(content: dict[str, Any], folder: Path, context: BuildContext) -> None:

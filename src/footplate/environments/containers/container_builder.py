@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from footplate.domain.locks import AZUREML, image_name, packages
+from footplate.domain.locks import AZUREML, TENSORFLOW1, image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import azureml_dependencies, built_environments, conda, pythons, recipes
+from footplate.environments import adaptations, azureml_dependencies, built_environments, conda, pythons, recipes
 from footplate.environments.base import BuildContext, Container, Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
@@ -59,10 +59,14 @@ class ContainerBuilder:
             if found is not None:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         cleaned, warnings = _packages(spec, reason)
-        lines, soft = without_azureml(cleaned, say), azureml_dependencies.brought(cleaned)
+        mpi = spec.builder != "existing" and bool(spec.options.get(adaptations.MPI)) and not _has_mpi(engine, here)
+        adapted = adaptations.adapt(
+            without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings.cpu_builds
+        )
+        lines = adapted.lines
         _refuse_recipes(lines)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _label(base))
-        pins, excluded = _resolve(lines, soft, python, settings, say)
+        pins, excluded = _resolve(lines, adapted.soft, python, settings, say)
         content = {
             "base": base,
             "python": ".".join(map(str, python["version"][:2])),
@@ -74,8 +78,10 @@ class ContainerBuilder:
         }
         if pinned := azureml_dependencies.versions(cleaned):
             content[AZUREML] = pinned
+        if adapted.replaces_tensorflow1:
+            content[TENSORFLOW1] = True
         other_python = _other_python(asked_python, python, _label(base), settings) if lines else ()
-        return make_lock(self.name, content, (*warnings, *other_python, *excluded))
+        return make_lock(self.name, content, (*warnings, *adapted.warnings, *other_python, *excluded))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         say = logins.listen(say)
@@ -190,6 +196,11 @@ def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, label:
         f"{label} has no Python that starts as {interpreter!r}",
         "choose an image with Python, or set environment.python.interpreter_path to its path inside the image",
     )
+
+
+def _has_mpi(engine: ContainerEngine, image: Image) -> bool:
+    inside = ["run", "--rm", "--network", "host", "--entrypoint", "", image.id]
+    return bool(engine.ask(*inside, "/bin/sh", "-c", "command -v mpirun || command -v mpiexec"))
 
 
 def _resolve(

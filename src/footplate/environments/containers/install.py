@@ -15,12 +15,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from footplate.domain.inherited_variables import build_variables
-from footplate.domain.locks import packages
+from footplate.domain.locks import TENSORFLOW1, packages
 from footplate.domain.records import Lock
+from footplate.environments import tensorflow1
 from footplate.environments.base import BuildContext
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.uv import STORE, find_uv, pip_flags, pip_settings, uv_variables
-from footplate.environments.venv import all_hashed
+from footplate.environments.venv import all_hashed, write_tensorflow1_hook
 from footplate.errors import Broken
 
 HOME = "/opt/footplate"
@@ -28,6 +29,11 @@ PYTHON = f"{HOME}/environment/bin/python"
 _PLACE = re.compile(r"(?:^(?:-f|--find-links)[\s=]+|@\s*(?=file://))([^\s;#]+)", re.MULTILINE)
 _FILES = ("SSL_CERT_FILE", "SSL_CLIENT_CERT", "UV_CONFIG_FILE", "NETRC")
 _PREFIXES = ("UV_", "SSL_", "HTTP_", "HTTPS_", "ALL_PROXY", "NO_PROXY", "http_", "https_", "all_proxy", "no_proxy")
+_COPY_HOOK = f"""
+import glob, shutil, sysconfig
+for file in glob.glob("{HOME}/lock/{tensorflow1.NAME}.*"):
+    shutil.copy(file, sysconfig.get_path("purelib"))
+"""
 _NOT_INSIDE = (
     "UV_BUILD_CONSTRAINT", "UV_CACHE_DIR", "UV_CONSTRAINT", "UV_LINK_MODE", "UV_PYTHON", "UV_PYTHON_INSTALL_DIR",
 )  # fmt: skip
@@ -42,6 +48,8 @@ def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, context
     with tempfile.TemporaryDirectory(prefix=".install-", dir=context.root) as folder:
         pins = "\n".join([*lock.content["options"], str(lock.content["requirements"])])
         Path(folder, "requirements.txt").write_text(context.logins.reveal(pins), encoding="utf-8")
+        if lock.content.get(TENSORFLOW1):
+            write_tensorflow1_hook(Path(folder))
         variables = _variables()
         mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{folder}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
         mounts += [f"{path}:{path}:ro" for path in _named_files(variables, pins)]
@@ -104,7 +112,10 @@ def _script(lock: Lock, variables: Mapping[str, str]) -> str:
     sync += ["--require-hashes"] if all_hashed(str(lock.content["requirements"])) else []
     venv = [f"{HOME}/uv", "venv", "--quiet", "--python", str(lock.content["interpreter"]), f"{HOME}/environment"]
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
-    return "\n".join(["set -e", *lines, shlex.join(venv), shlex.join([*sync, f"{HOME}/lock/requirements.txt"]), ""])
+    commands = [shlex.join(venv), shlex.join([*sync, f"{HOME}/lock/requirements.txt"])]
+    if lock.content.get(TENSORFLOW1):
+        commands.append(shlex.join([PYTHON, "-c", _COPY_HOOK]))
+    return "\n".join(["set -e", *lines, *commands, ""])
 
 
 def _changes(base: Image, lock: Lock) -> list[str]:

@@ -182,7 +182,7 @@ _OF_2021 = (
         "AzureML-pytorch-1.10-ubuntu18.04-py38-cuda11-gpu", "3.8",
         (*_SDK_2021, "torch==1.10.0", "torchvision==0.11.1", "torchaudio==0.10.0", "matplotlib>=3.3,<3.4",
          "psutil>=5.8,<5.9", "tqdm>=4.59,<4.63", "pandas>=1.3,<1.4", "scipy>=1.5,<1.8", "numpy>=1.10,<1.22",
-         "tensorboard==2.6.0", "protobuf<3.21", "setuptools<60"),
+         "tensorboard==2.6.0", "protobuf<3.21"),
         tested.TORCH_GPU.name, with_mpi=("horovod==0.23",), day=_2021,
         left_out=("horovod==0.23", "tensorflow-gpu==2.6.0", "onnxruntime-gpu<1.10", "nvidia-apex"),
     ),
@@ -229,9 +229,9 @@ _OF_NOW = (
     Curated(
         "AzureML-tensorflow-2.12-cuda11", "3.8",
         ("azureml-defaults==1.54.0", "azureml-mlflow==1.54.0", "tensorflow~=2.12.0", "tensorflow-datasets~=4.5.0",
-         "pandas~=1.3.0", "scipy~=1.7.0", "numpy~=1.22.0", "protobuf~=4.22.0", *_TOOLS),
+         "pandas~=1.3.0", "scipy~=1.7.0", "numpy~=1.22.0", "protobuf~=3.20.3", *_TOOLS),
         tested.TENSORFLOW_GPU.name, left_out=("horovod", "onnxruntime-gpu~=1.9.0"), with_mpi=("horovod==0.28.1",),
-        day="2023-12-31",
+        day="2023-12-31", deviations=("protobuf 3.20 instead of 4.22, with which tensorflow-datasets 4.5 fails",),
     ),
     Curated(
         "AzureML-tensorflow-2.16-cuda12", "3.10",

@@ -36,14 +36,14 @@ def to_spec(
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
     docker = _docker(environment, runtime)
     options: Dict[str, Any] = {"docker": docker} if docker else {}
+    if mpi:
+        options["mpi"] = True
     if python.user_managed_dependencies or _untouched(environment):
         path = python.interpreter_path
         interpreter = sys.executable if path in ("python", "") else path
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
     if environment.curated is not None:
         options["curated"] = environment.curated
-    if mpi:
-        options["mpi"] = True
     lines = (*dependencies.pip_options, *dependencies.pip_packages)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):
