@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from footplate.testing.waiting import wait_until
+
 TRAIN = (
     "import argparse",
     "from azureml.core import Run",
@@ -53,6 +55,13 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
     assert "the same: environment, data" in footplate("runs", "diff", first["id"], second).stderr
 
     assert footplate("runs", "logs", second, "--tail", "1", "--rank", "0").stdout == "last line\n"
+    whole = footplate("runs", "logs", second).stdout
+    assert footplate("runs", "logs", second, "--since", "1h").stdout == whole
+    assert footplate("runs", "logs", "-f", second, "--tail", "1").stdout == "last line\n", "nothing is printed twice"
+    wait_until(lambda: footplate("runs", "logs", second, "--since", "1s").stdout == "")
+    old = footplate("runs", "logs", second, "--since", "1s").stderr
+    assert old == "nothing was written to user_logs/std_log.txt in the last 1s\n"
+    assert "has no file 'nothing.txt'" in footplate("runs", "logs", second, "--file", "nothing.txt", code=1).stderr
     footplate("runs", "rename", second, "the second")
     footplate("runs", "note", second, "worse")
     assert footplate("runs", "tag", second, "kept", "a=b").stdout == "a=b, kept\n"

@@ -7,7 +7,7 @@ from typing import Iterator, Optional, Sequence
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView
-from footplate.domain.replies import AddedFiles, AppendedBytes
+from footplate.domain.replies import AddedFiles, AppendedBytes, LogOffset
 
 
 class FilesApi(ApiNoun):
@@ -36,6 +36,11 @@ class FilesApi(ApiNoun):
         """
         body = {"files": to_json(list(files)), "automatic": automatic, "key": key, "attempt": attempt}
         return from_json(AddedFiles, self._post("/runs/{run}/files", body, run=run))
+
+    def recent_offset(self, run: str, path: str, age: float) -> int:
+        """Return the offset of the first line that was written in the last `age` seconds; the size if none was."""
+        found = self._get("/runs/{run}/recent/{path}", {"age": age}, run=run, path=path)
+        return from_json(LogOffset, found).offset
 
     def append_log(self, run: str, path: str, data: bytes, offset: int, replace: bool = False) -> int:
         """Append bytes that belong at `offset`; return the new size. Bytes that the server has are skipped.

@@ -24,14 +24,22 @@ INTERACTIVE_LOG = "logs/user_log.txt"
 
 
 def follow(
-    session: Session, run_id: str, *, log: str | None = None, show: bool = True, to_stderr: bool = False
+    session: Session,
+    run_id: str,
+    *,
+    log: str | None = None,
+    show: bool = True,
+    to_stderr: bool = False,
+    printed: tuple[str, int] | None = None,
 ) -> RunView:
     """Wait until the run has ended and return it. `show` prints a log (by default the script's) and the phases.
 
-    While the environment is built, the build's log is printed to stderr instead.
+    While the environment is built, the build's log is printed to stderr instead. `printed`: a log, and how many of its
+    bytes the caller has printed.
     """
     with Live() as live:
         follower = _LogPrinter(session, run_id, log, show, to_stderr, live)
+        follower.skip(*printed or (log, 0))
         while not follower.is_over():
             follower.look()
     assert follower.run is not None
@@ -54,6 +62,10 @@ class _LogPrinter:
         self._warned = set[str]()
         self._ended = False
         self.run: RunView | None = None
+
+    def skip(self, log: str | None, offset: int) -> None:
+        """Begin with this log, behind its first bytes."""
+        self._log, self._offset = log, offset
 
     def is_over(self) -> bool:
         return self._ended

@@ -76,6 +76,13 @@ class AppendedBytes:
 
 
 @dataclass(frozen=True)
+class LogOffset:
+    """A place in a log, in bytes."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
 class MissingBlobs:
     missing: Tuple[str, ...]
     damage: bool = False  # blobs were found damaged and have not been sent again

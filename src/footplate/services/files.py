@@ -120,6 +120,13 @@ class FileService:
         self._publish(f"run:{run}")
         return size
 
+    def recent(self, run: str, path: str, age: float) -> int:
+        """Return the offset from which on a file was written in the last `age` seconds."""
+        file, moment = self.find(run, path), time.time() - age
+        if file.digest is None:
+            return self._store.logs.recent(run, path, moment)
+        return 0 if (file.modified or 0.0) > moment else file.size
+
     def tail(self, run: str, log: str | None, offset: int, limit: int = CHUNK) -> Tail:
         """Return the next part of a log, cut at a whole character as long as the run may still complete it."""
         name = log or self.primary_log(run)

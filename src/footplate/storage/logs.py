@@ -1,20 +1,26 @@
-"""Logs as they grow: files under `runs/<run>/logs`, written by offset. There is no database row besides the file."""
+"""Logs as they grow: files under `runs/<run>/logs`, written by offset. There is no database row besides the file.
+
+`runs/<run>/log_times` has a file beside each, with the times at which its bytes arrived.
+"""
 
 from __future__ import annotations
 
 import builtins
 import os
+import time
 from pathlib import Path
 
 from footplate.domain.records import FileView
 from footplate.errors import Broken
 from footplate.storage.paths import check_path
 from footplate.storage.run_keys import RunKeys
-from footplate.storage.series import append_files
+from footplate.storage.series import append_files, arrival_times
 from footplate.storage.series.append_files import KeyedLocks
 
 _OWN = ("user_logs/", "system_logs/", "azureml-logs/")
 """The logs that Footplate writes; files of watched folders may be rewritten by the script."""
+
+_LONGEST_LINE = 64 * 1024  # bytes to look back for the start of a line
 
 
 class Logs:
@@ -23,18 +29,45 @@ class Logs:
         self._keys = keys
         self._locks = KeyedLocks()
 
-    def append(self, run: str, path: str, offset: int, data: bytes, replace: bool = False) -> int:
+    def append(
+        self, run: str, path: str, offset: int, data: bytes, replace: bool = False, now: float | None = None
+    ) -> int:
         """Append to a log and return its size. Known bytes are skipped; a gap is a Conflict with `size`.
 
         `replace`: the log was rewritten; keep its first `offset` bytes and continue with `data`.
         """
         file = self._file(run, path)
         with self._locks.hold((run, path)):
+            before = append_files.size_of(file)
             if replace:
-                return append_files.replace(
-                    file, self._runs / run / "aside" / f"{os.getpid()}-{id(data)}", offset, data
-                )
-            return append_files.append(file, offset, data)
+                aside = self._runs / run / "aside" / f"{os.getpid()}-{id(data)}"
+                before, size = offset, append_files.replace(file, aside, offset, data)
+            else:
+                size = append_files.append(file, offset, data)
+            if size > before:
+                arrival_times.mark(self._times(run, path), before, time.time() if now is None else now)
+            return size
+
+    def recent(self, run: str, path: str, moment: float) -> int:
+        """Return the offset of the first line of which anything arrived after `moment`; the size if nothing did.
+
+        A log without times, from an older version, counts as written when it was last changed.
+        """
+        file = self._file(run, path)
+        size = append_files.size_of(file)
+        if not size:
+            return 0
+        times = self._times(run, path)
+        if not times.exists():
+            return 0 if file.stat().st_mtime > moment else size
+        offset = arrival_times.first_offset(times, moment)
+        return size if offset is None else self._start_of_line(file, min(offset, size))
+
+    @staticmethod
+    def _start_of_line(file: Path, offset: int) -> int:
+        begin = max(0, offset - _LONGEST_LINE)
+        before = append_files.read(file, begin, offset - begin)
+        return begin + before.rfind(b"\n") + 1
 
     def read(self, run: str, path: str, offset: int, limit: int) -> bytes:
         """Return at most `limit` bytes; nothing for a log that does not exist yet."""
@@ -76,6 +109,9 @@ class Logs:
     def _root(self, run: str) -> Path:
         self._keys.of(run)  # an unknown run id never becomes a path
         return self._runs / run / "logs"
+
+    def _times(self, run: str, path: str) -> Path:
+        return self._runs / run / "log_times" / check_path(path)
 
     def _file(self, run: str, path: str) -> Path:
         return self._root(run) / check_path(path)

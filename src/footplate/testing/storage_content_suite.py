@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -155,6 +156,29 @@ class LogTests(StorageFixtures):
         assert store.logs.append(run, "a", 2, b"xt", replace=True) == 4
         assert store.logs.read(run, "a", 0, 100) == b"next"
         assert store.logs.sizes(run) == {"a": 4}
+
+    def test_recent_lines_of_a_log(self, store: Storage, run: str) -> None:
+        store.logs.append(run, "a", 0, b"one\ntw", now=1000.0)
+        store.logs.append(run, "a", 6, b"o\n", now=1060.0)
+        store.logs.append(run, "a", 8, b"three\n", now=1060.5)
+        store.logs.append(run, "a", 14, b"four\n", now=1120.0)
+        store.logs.append(run, "a", 14, b"four\n", now=1200.0)
+        for moment, line in ((990.0, b"one"), (1030.0, b"two"), (1090.0, b"four"), (1150.0, b"")):
+            offset = store.logs.recent(run, "a", moment)
+            assert store.logs.read(run, "a", offset, 100).partition(b"\n")[0] == line
+        assert store.logs.recent(run, "ghost", 0.0) == 0
+
+    def test_a_rewritten_log_is_recent_from_there_on(self, store: Storage, run: str) -> None:
+        store.logs.append(run, "a", 0, b"one\ntwo\n", now=1000.0)
+        store.logs.append(run, "a", 4, b"2\n", replace=True, now=1060.0)
+        assert store.logs.recent(run, "a", 1030.0) == 4
+        assert store.logs.recent(run, "a", 1100.0) == 6
+
+    def test_a_log_without_times_is_as_old_as_its_last_change(self, store: Storage, run: str) -> None:
+        store.logs.append(run, "a", 0, b"one\n", now=1000.0)
+        (store.home / "runs" / run / "log_times" / "a").unlink()
+        assert store.logs.recent(run, "a", 0.0) == 0
+        assert store.logs.recent(run, "a", time.time() + 60) == 4
 
     def test_logs_are_listed_with_their_sizes(self, store: Storage, run: str) -> None:
         store.logs.append(run, "b/\udcff", 0, b"12")

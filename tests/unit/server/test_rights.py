@@ -30,7 +30,7 @@ REACH: dict[Reach, set[str]] = {
     Reach.STORES: {"delete_store_file", "list_store_files", "read_store_file", "write_store_file"},
     Reach.WORKSPACE_RUNS: {
         "analyze_sweep", "follow_run", "get_lock_of_run", "get_metric_summary", "get_metrics", "get_run", "get_story",
-        "list_datasets_of_run", "list_files", "list_trials", "read_file",
+        "find_recent", "list_datasets_of_run", "list_files", "list_trials", "read_file",
     },
     Reach.FAMILY: {
         "add_files", "append_journal", "append_log", "ask_for_stacks", "cancel_run", "change_run", "complete_run",

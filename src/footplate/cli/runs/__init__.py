@@ -6,7 +6,8 @@ comparing   diff: everything that differs between two runs
 editing     tag, rename, note, archive, restore, delete
 watching    watch: a live table of active runs
 plotting    metrics, plot, images: the course of runs on the terminal
-commands    show, logs, files, download, cancel, restart, rerun, stacks, story
+logs        logs: whole, their end, or what is recent
+commands    show, files, download, cancel, restart, rerun, stacks, story
 charts, plots, images
             tables and plots of metrics, line plots in text, images on terminals
 columns     fields of a run as cells of tables, CSV and JSON
@@ -19,6 +20,7 @@ from footplate.cli.runs import commands as commands
 from footplate.cli.runs import comparing as comparing
 from footplate.cli.runs import editing as editing
 from footplate.cli.runs import listing as listing
+from footplate.cli.runs import logs as logs
 from footplate.cli.runs import plotting as plotting
 from footplate.cli.runs import watching as watching
 from footplate.cli.runs.group import runs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,14 +18,12 @@ from footplate.cli.context import (
     parse_pairs,
     read_run,
     run_argument,
-    seconds_of,
     stream_option,
     tags_option,
     wait_option,
     with_metrics,
     workspace_option,
 )
-from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.run import wait_for
 from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
@@ -34,9 +31,7 @@ from footplate.cli.status_line import Live
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
-from footplate.domain.launch import first_log, log_name, processes_per_node
 from footplate.domain.records import NodeRecord, RunView
-from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
@@ -111,86 +106,6 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
     uses = session.api.datasets.of_run(view.id)
     named = [(use.role, f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset) for use in uses]
     return [(verb, ", ".join(name for role, name in named if role == verb)) for verb in ("read", "wrote")]
-
-
-@runs.command()
-@run_argument
-@click.option("-f", "--follow", "following", is_flag=True, help="Continue until the run has ended.")
-@click.option(
-    "--file",
-    "path",
-    metavar="PATH",
-    shell_complete=names_of("files"),
-    help="A log of the run (see `runs files`).  [default: that of the first rank]",
-)
-@click.option("--rank", type=click.IntRange(0), metavar="K", help="The log of this rank.")
-@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
-@click.option("--since", metavar="TIME", help="Only if the log was written to since then, such as 10m.")
-@click.option(
-    "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
-)
-@workspace_option
-def logs(
-    run_id: str,
-    following: bool,
-    path: str | None,
-    rank: int | None,
-    tail: int | None,
-    since: str | None,
-    with_code: bool,
-    workspace_name: str | None,
-) -> int:
-    """Print a run's log.
-
-    Ctrl-C stops printing, not the run.
-    """
-    session, view = find_view(run_id, workspace_name)
-    if path is not None and rank is not None:
-        raise click.UsageError("--file and --rank: choose one of them")
-    if rank is not None:
-        path = _log_of_rank(view, rank)
-    if following and tail is None and since is None:
-        ended = follow(session, view.id, log=path)
-        return exit_code(ended) if with_code else 0
-    log = path or (INTERACTIVE_LOG if kind_of(view).ended_by == "client" else None)
-    if log is None:
-        log = session.api.runs.follow(view.id).log
-    if log is None:
-        say(f"{view.id} is {view.status} and has no output yet")
-        return 0
-    if since is not None and not _is_recent(session, view.id, log, seconds_of(since, "--since")):
-        say(f"nothing was written to {log} in the last {since}")
-        return 0
-    _print_log(session, view.id, log, tail)
-    if following:
-        ended = follow(session, view.id, log=path, show=view.status not in TERMINAL)
-        return exit_code(ended) if with_code else 0
-    return 0
-
-
-def _log_of_rank(view: RunView, rank: int) -> str:
-    wanted = view.spec.distribution if view.spec else None
-    total = sum(processes_per_node(wanted)) if wanted else 1
-    if rank >= total:
-        raise UserErrorException(f"run {view.id} has no rank {rank}", hint=f"its ranks are 0 to {total - 1}")
-    return first_log(wanted) if wanted and rank == 0 else log_name(rank, total)
-
-
-def _is_recent(session: Session, run: str, log: str, seconds: float) -> bool:
-    modified = [file.modified or 0.0 for file in session.api.files.list(run, log) if file.path == log]
-    return bool(modified) and time.time() - modified[0] <= seconds
-
-
-def _print_log(session: Session, run: str, log: str, tail: int | None) -> None:
-    pieces = session.api.files.read(run, log)
-    if tail is None:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        return
-    kept = b""
-    for piece in pieces:
-        kept = b"".join((kept + piece).splitlines(keepends=True)[-tail:]) if tail else b""
-    sys.stdout.buffer.write(kept)
 
 
 @runs.command()

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
 from footplate.cli import context
-from footplate.cli.console import counted, duration, emit, is_terminal, number, say
+from footplate.cli.console import counted, duration, emit, is_terminal, number
 from footplate.cli.context import json_option, open_workspace, workspace_option
 from footplate.cli.follow import phase_of
 from footplate.cli.runs.group import runs
-from footplate.cli.tables import table
+from footplate.cli.tables import cut, table, terminal_lines
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
@@ -25,6 +24,7 @@ _ACTIVE = " or ".join(f"status == {status}" for status in STATUSES if status not
 _OTHER_SCREEN, _THIS_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _CLEAR = "\x1b[H\x1b[J"
 _MOST_METRICS = 3
+_COLUMNS = ("id", "status", "took", "phase", "metrics")
 
 
 @runs.command()
@@ -45,14 +45,15 @@ def watch(experiment: str | None, interval: float, recent: str, workspace_name: 
         emit([to_json(view) for view in _look(workspace, experiment, recent)])
         return
     if not is_terminal():
-        _draw(_look(workspace, experiment, recent), sys.maxsize)
+        found = _look(workspace, experiment, recent)
+        click.echo(_heading(found))
+        table(_COLUMNS, map(_row, found), right=["took"])
         return
     click.echo(_OTHER_SCREEN, nl=False)
     try:
         while True:
             found = _look(workspace, experiment, recent)
-            click.echo(_CLEAR, nl=False)
-            _draw(found, shutil.get_terminal_size().lines - 5)
+            click.echo(_CLEAR + "\n".join(screen(found, shutil.get_terminal_size().lines)), nl=False)
             time.sleep(interval)
     except KeyboardInterrupt:
         pass
@@ -66,20 +67,27 @@ def _look(workspace: Workspace, experiment: str | None, recent: str) -> list[Run
     return list(context.list_runs(workspace, 200, experiment=experiment, parent="none", where=where, show=["*"]))
 
 
-def _draw(views: Sequence[RunView], room: int) -> None:
+def screen(views: Sequence[RunView], height: int) -> list[str]:
+    """Return the lines of the screen: as many runs as there is room for. On a narrow one, a run may take two lines."""
+    lines = [cut(_heading(views), shutil.get_terminal_size().columns), ""]
+    rows = [_row(view) for view in views]
+    shown = min(len(rows), height)
+    while rows and shown >= 0:
+        more = [f"… and {len(rows) - shown} more"] if shown < len(rows) else []
+        drawn = [*_lines(rows[:shown]), *more]
+        if len(lines) + len(drawn) <= height or shown == 0:
+            return (lines + drawn)[:height]
+        shown -= 1
+    return [*lines, "Ctrl-C ends this. Submit a run with: footplate run SCRIPT"]
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> Iterable[str]:
+    return terminal_lines(_COLUMNS, rows, right=["took"], shrink=["phase", "metrics"], drop=["metrics", "phase"])
+
+
+def _heading(views: Sequence[RunView]) -> str:
     active = sum(view.status not in TERMINAL for view in views)
-    click.echo(f"{counted(active, 'active run')}, {len(views) - active} ended recently · {time.strftime('%H:%M:%S')}\n")
-    rows = [_row(view) for view in views[:room]]
-    if rows:
-        table(
-            ["id", "status", "took", "phase", "metrics"],
-            rows,
-            right=["took"],
-            shrink=["phase", "metrics"],
-            drop=["metrics", "phase"],
-        )
-    if len(views) > room:
-        say(f"… and {len(views) - room} more")
+    return f"{counted(active, 'active run')}, {len(views) - active} ended recently · {time.strftime('%H:%M:%S')}"
 
 
 def _row(view: RunView) -> list[str]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from footplate.domain.records import FileView
-from footplate.domain.replies import AddedFiles, AppendedBytes
+from footplate.domain.replies import AddedFiles, AppendedBytes, LogOffset
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
@@ -56,6 +56,13 @@ def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     """Give names in the run to blobs that are in the store. A repeated `key` changes nothing."""
     stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
     return answer(AddedFiles(tuple(stored), tuple(skipped)))
+
+
+@router.get("/runs/{run}/recent/{path:any}", response_model=LogOffset)
+@requires(Right.READ_RUNS)
+def find_recent(run: str, path: FilePath, services: ServicesOf, age: Annotated[float, Query(ge=0)]) -> Response:
+    """Return the offset of the first line of a log that arrived in the last `age` seconds; its size if none did."""
+    return answer(LogOffset(services.files.recent(run, path, age)))
 
 
 @router.put("/runs/{run}/logs/{path:any}", response_model=AppendedBytes, openapi_extra=BYTES_IN)

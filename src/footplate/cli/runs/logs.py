@@ -1,0 +1,126 @@
+"""`footplate runs logs`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from footplate.cli.console import say
+from footplate.cli.context import find_view, names_of, run_argument, seconds_of, workspace_option
+from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
+from footplate.cli.runs.group import runs
+from footplate.domain.launch import first_log, log_name, processes_per_node
+from footplate.domain.records import RunView
+from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.runs.run_status import TERMINAL
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.session import Session
+
+_TAIL_BYTES = 64 * 1024  # read first for --tail
+
+
+@runs.command()
+@run_argument
+@click.option("-f", "--follow", "following", is_flag=True, help="Continue until the run has ended.")
+@click.option(
+    "--file",
+    "path",
+    metavar="PATH",
+    shell_complete=names_of("files"),
+    help="A log of the run (see `runs files`).  [default: that of the first rank]",
+)
+@click.option("--rank", type=click.IntRange(0), metavar="K", help="The log of this rank.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
+@click.option("--since", metavar="TIME", help="Only lines that arrived within this time, such as 10m.")
+@click.option(
+    "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
+)
+@workspace_option
+def logs(
+    run_id: str,
+    following: bool,
+    path: str | None,
+    rank: int | None,
+    tail: int | None,
+    since: str | None,
+    with_code: bool,
+    workspace_name: str | None,
+) -> int:
+    """Print a run's log.
+
+    Ctrl-C stops printing, not the run.
+    """
+    session, view = find_view(run_id, workspace_name)
+    if path is not None and rank is not None:
+        raise click.UsageError("--file and --rank: choose one of them")
+    if rank is not None:
+        path = _log_of_rank(view, rank)
+    printed = None
+    if not following or tail is not None or since is not None:
+        log = path or _default_log(session, view)
+        size = _size(session, view.id, log)
+        if size is None and not following:
+            _report_missing(view, path)
+        elif log is not None:
+            printed = (log, size or 0)
+            _print_part(session, view.id, printed, since, tail)
+    if not following:
+        return 0
+    ended = follow(session, view.id, log=path, printed=printed)
+    return exit_code(ended) if with_code else 0
+
+
+def _size(session: Session, run: str, log: str | None) -> int | None:
+    """Return the size of a log; None if the run has no such log yet."""
+    return next((file.size for file in session.api.files.list(run, log or "") if file.path == log), None)
+
+
+def _report_missing(view: RunView, path: str | None) -> None:
+    if path is not None:
+        raise UserErrorException(
+            f"run {view.id} has no file {path!r}", hint=f"see what it has with: footplate runs files {view.id}"
+        )
+    say(f"{view.id} is {view.status} and has no output{'' if view.status in TERMINAL else ' yet'}")
+
+
+def _print_part(session: Session, run: str, log: tuple[str, int], since: str | None, tail: int | None) -> None:
+    """Print the recent lines, or the last ones, of a log with this size."""
+    path, end = log
+    begin = 0
+    if since is not None:
+        begin = min(end, session.api.files.recent_offset(run, path, seconds_of(since, "--since")) if end else 0)
+        if begin == end:
+            say(f"nothing was written to {path} in the last {since}")
+    if tail is not None:
+        begin = _start_of_tail(session, run, path, (begin, end), tail)
+    for piece in session.api.files.read(run, path, offset=begin, limit=end - begin) if end else ():
+        sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+
+
+def _start_of_tail(session: Session, run: str, path: str, part: tuple[int, int], lines: int) -> int:
+    """Return the offset of the last lines in a part of a log. More and more of it is read, from the end."""
+    begin, end = part
+    size = _TAIL_BYTES
+    while True:
+        at = max(begin, end - size)
+        data = b"".join(session.api.files.read(run, path, offset=at, limit=end - at)) if at < end else b""
+        rest, *found = data[:-1].rsplit(b"\n", lines)  # a line break at the very end belongs to the last line
+        if len(found) == lines:
+            return min(end, at + len(rest) + 1)
+        if at == begin:
+            return begin
+        size *= 8
+
+
+def _default_log(session: Session, view: RunView) -> str | None:
+    return INTERACTIVE_LOG if kind_of(view).ended_by == "client" else session.api.runs.follow(view.id).log
+
+
+def _log_of_rank(view: RunView, rank: int) -> str:
+    wanted = view.spec.distribution if view.spec else None
+    total = sum(processes_per_node(wanted)) if wanted else 1
+    if rank >= total:
+        raise UserErrorException(f"run {view.id} has no rank {rank}", hint=f"its ranks are 0 to {total - 1}")
+    return first_log(wanted) if wanted and rank == 0 else log_name(rank, total)

@@ -1,0 +1,40 @@
+"""Arrival times of the bytes of a growing file: lines `time offset ;`, at most one per second.
+
+A line means that everything from `offset` on arrived at `time` or later. It is a help for people who look for recent
+output: if it cannot be written, the log itself is unharmed.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+GAP_SECONDS = 1.0
+
+
+def mark(path: Path, offset: int, now: float) -> None:
+    """Record that the bytes from `offset` on arrive now. The file's own time is that of its last line."""
+    with suppress(OSError):
+        try:
+            last = path.stat().st_mtime
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            last = 0.0
+        if abs(now - last) >= GAP_SECONDS:
+            with path.open("a") as file:
+                file.write(f"\n{now:.3f} {offset} ;")  # a part that a killed server left is a line of its own
+            os.utime(path, (now, now))
+
+
+def first_offset(path: Path, moment: float) -> int | None:
+    """Return the offset of the first byte that arrived after `moment`; None if no time after it is known.
+
+    Up to a second of earlier bytes may be included. Offsets decrease where a file was rewritten.
+    """
+    try:
+        lines = path.read_text().splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    whole = [line.split() for line in lines if line.endswith(" ;")]
+    return min((int(offset) for time, offset, _ in whole if float(time) > moment - GAP_SECONDS), default=None)
