@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
+import textwrap
 from collections.abc import Iterator
+from typing import Any
 
-import azureml
+from python_api import Doc, Member, Public, members, owner, parameters, public
+
 from footplate.cli.azureml.differences import DIFFERENCES
 from footplate.cli.azureml.usage import share, symbols, why_missing
 
+WIDTH = 100
+FOLDER = "docs/reference/python"
 PYTHON_HEAD = """# Python
 
-`make docs` generates this page from the signatures and docstrings of the SDK. The names are those of
-Azure ML SDK v1; [names of Azure ML](azureml.md) lists the ones that public code uses.
+`make docs` generates these pages from the signatures and docstrings of the SDK. The names are those
+of Azure ML SDK v1; [names of Azure ML](../azureml.md) lists the ones that public code uses.
+
+In the examples, `ws` is a workspace, `experiment` one of its experiments and `run` a completed run
+of a script:
+
+```python
+from azureml.core import Experiment, ScriptRunConfig, Workspace
+
+ws = Workspace.from_config()
+experiment = Experiment(ws, "demo")
+run = experiment.submit(ScriptRunConfig(source_directory="src", script="train.py"))
+run.wait_for_completion()
+```
+
+All errors are classes of [azureml.exceptions](azureml.exceptions.md). Besides those that a
+method names, a call that needs the server raises `ServiceException` if the server cannot be reached
+or does not have the object any more, and `AuthenticationException` if a token does not permit it.
 
 """
 AZUREML_HEAD = """# Names of Azure ML
@@ -28,13 +47,7 @@ number of files that use each, from the most to the least used. {share:.1%} of a
 """
 
 
-def python_page(_: str) -> str:
-    parts = [PYTHON_HEAD]
-    for module, classes in sorted(_classes().items()):
-        parts.append(f"## {module}\n\n")
-        for each in classes:
-            parts += _describe_class(each)
-    return "".join(parts).rstrip() + "\n"
+# ── Names of Azure ML ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def azureml_page(_: str) -> str:
@@ -49,68 +62,136 @@ def _state(name: str, why: str | None) -> str:
     return DIFFERENCES.get(name, "works")
 
 
-def _classes() -> dict[str, list[type]]:
-    """Return the classes of every importable `azureml` module; a class stands where its shortest path is."""
-    homes: dict[type, str] = {}
-    for name in sorted(_modules(), key=lambda name: (name.count("."), name)):
-        try:
-            module = importlib.import_module(name)
-        except ImportError:  # a part of Azure's SDK that Footplate does not have, and says so
-            continue
-        for public in getattr(module, "__all__", ()):
-            found = getattr(module, public)
-            if inspect.isclass(found) and found.__module__.startswith("footplate."):
-                homes.setdefault(found, name)
-    by_module: dict[str, list[type]] = {}
-    for found, name in sorted(homes.items(), key=lambda pair: pair[0].__name__):
-        by_module.setdefault(name, []).append(found)
-    return by_module
+# ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _modules() -> Iterator[str]:
-    for found in pkgutil.walk_packages(azureml.__path__, "azureml.", onerror=lambda _: None):
-        if "._" not in found.name:
-            yield found.name
+def python_pages() -> dict[str, str]:
+    """Return the text of each page by its path: a list of all names, and one page for each module."""
+    modules = public()
+    homes = {found: module for module, names in modules.items() for found in names}
+    pages = {f"{FOLDER}/README.md": PYTHON_HEAD + "".join(_listed(modules)).rstrip() + "\n"}
+    for module, names in modules.items():
+        parts = [f"# {module}\n\n", *(part for found in names for part in _described(found, homes))]
+        pages[f"{FOLDER}/{module}.md"] = "".join(parts).rstrip() + "\n"
+    return pages
 
 
-def _describe_class(found: type) -> Iterator[str]:
-    yield f"### {found.__name__}{_signature(found)}\n\n"
-    yield _text(found.__doc__)
-    for name, member in _members(found).items():
-        function = member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
-        if name.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
-            continue
-        signature = "" if isinstance(function, property) else _signature(function)
-        yield f"- `{name}{signature}`{_summary(function.__doc__)}\n"
-    yield "\n"
+def _listed(modules: dict[str, list[Public]]) -> Iterator[str]:
+    for module, names in modules.items():
+        yield f"## [{module}]({module}.md)\n\n"
+        for found in names:
+            link = f"{module}.md#{found.__name__.lower()}"
+            yield f"- [{found.__name__}]({link}): {_first_sentence(Doc.of(found).text)}\n"
+        yield "\n"
 
 
-def _members(found: type) -> dict[str, object]:
-    """Return the members of a class and of the classes of the SDK that it is made of."""
-    made_of = [each for each in reversed(found.__mro__) if each.__module__.startswith("footplate.")]
-    return {name: member for each in made_of for name, member in vars(each).items()}
+def _first_sentence(text: str) -> str:
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return paragraph.partition(". ")[0].rstrip(".") + "."
 
 
-def _signature(found: object) -> str:
-    try:
-        signature = inspect.signature(found)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return ""
-    names = [_parameter(each) for each in signature.parameters.values() if each.name not in ("self", "cls")]
-    return f"({', '.join(name for name in names if name)})"
+def _described(found: Public, homes: dict[Public, str]) -> Iterator[str]:
+    yield f"## {found.__name__}\n\n"
+    yield from _entry(f"{found.__name__}{_signature(found)}", found)
+    if not inspect.isclass(found):
+        return
+    listed = {each for each in homes if inspect.isclass(each)}
+    own, inherited = _split(found, listed)
+    properties = [each for each in own if each.is_property]
+    if properties:
+        yield "**Properties**\n\n"
+        yield from (_item(each.name, _annotation(each), Doc.of(each.target).text) for each in properties)
+        yield "\n"
+    for base, names in inherited.items():
+        link = f"{homes[base]}.md#{base.__name__.lower()}"
+        yield _wrapped(f"Also has, from [{base.__name__}]({link}): {', '.join(f'`{name}`' for name in names)}.")
+    for each in own:
+        if not each.is_property:
+            yield f"### {found.__name__}.{each.name}\n\n"
+            yield from _entry(f"{each.name}{_signature(each.code)}", each.code)
+
+
+def _split(found: type, listed: set[type]) -> tuple[list[Member], dict[type, list[str]]]:
+    """Return the members that a class documents itself, and the names of those that its bases document."""
+    own: list[Member] = []
+    inherited: dict[type, list[str]] = {}
+    for name, member in members(found).items():
+        base = owner(found, name, listed)
+        if base is found:
+            own.append(member)
+        else:
+            inherited.setdefault(base, []).append(name)
+    return own, inherited
+
+
+def _entry(signature: str, found: Any) -> Iterator[str]:
+    doc = Doc.of(found)
+    yield f"```text\n{_broken(signature)}\n```\n\n"
+    yield doc.text and "".join(_wrapped(each) for each in doc.text.split("\n\n"))
+    stars = {each.name: _stars(each) for each in parameters(found)}
+    yield from (_item(stars.get(name, "") + name, "", text) for name, text in doc.arguments.items())
+    yield "\n" if doc.arguments else ""
+    yield _wrapped(f"**Returns:** {' '.join(doc.returns.split())}") if doc.returns else ""
+    for kind, text in doc.raises.items():
+        yield _item(kind, "", text, "Raises ")
+    yield "\n" if doc.raises else ""
+    yield f"```python\n{doc.example}\n```\n\n" if doc.example else ""
+
+
+def _item(name: str, kind: str, text: str, before: str = "") -> str:
+    kind = f" (`{kind}`)" if kind else ""
+    line = f"- {before}`{name}`{kind}: {' '.join(text.split())}"
+    return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_on_hyphens=False, break_long_words=False) + "\n\n"
+
+
+def _annotation(member: Member) -> str:
+    return str(inspect.signature(member.code).return_annotation).strip("'\"")
+
+
+# ── Signatures ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _signature(found: Any) -> str:
+    names = ", ".join(_parameter(each) for each in parameters(found))
+    returned = "" if inspect.isclass(found) else inspect.signature(found).return_annotation
+    return f"({names})" + (f" -> {returned}" if isinstance(returned, str) and returned else "")
+
+
+def _stars(parameter: inspect.Parameter) -> str:
+    return {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
-    if parameter.name.startswith("_"):
-        return ""
-    prefix = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
-    return f"{prefix}{parameter.name}{default}"
+    prefix = _stars(parameter)
+    kind = parameter.annotation
+    annotation = f": {kind}" if isinstance(kind, str) and kind != "Any" else ""
+    if parameter.default is parameter.empty:
+        return f"{prefix}{parameter.name}{annotation}"
+    return f"{prefix}{parameter.name}{annotation} = {parameter.default!r}"
 
 
-def _text(doc: str | None) -> str:
-    return f"{inspect.cleandoc(doc)}\n\n" if doc else ""
+def _broken(signature: str) -> str:
+    """Return the signature with one parameter per line if it is long."""
+    if len(signature) <= WIDTH:
+        return signature
+    name, _, rest = signature.partition("(")
+    inside, arrow, returned = rest.rpartition(") -> ") if ") -> " in rest else (rest.rstrip(")"), "", "")
+    lines = "".join(f"    {each},\n" for each in _at_top_level(inside))
+    return f"{name}(\n{lines}){arrow.lstrip(')')}{returned}"
 
 
-def _summary(doc: str | None) -> str:
-    return f": {' '.join(inspect.cleandoc(doc).split())}" if doc else ""
+def _at_top_level(text: str) -> list[str]:
+    """Split at the commas that stand in no bracket."""
+    depth, parts = 0, [""]
+    for letter in text:
+        depth += letter in "[({"
+        depth -= letter in "])}"
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]

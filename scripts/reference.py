@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import click
 from importlinter.api import read_configuration
-from python_reference import azureml_page, python_page
+from python_reference import FOLDER, azureml_page, python_pages
 
 from footplate.cli.main import cli
 from footplate.server.app import PREFIX, Backend, create_app
@@ -237,17 +237,31 @@ PAGES: dict[str, Callable[[str], str]] = {
     "docs/reference/cli.md": cli_page,
     "docs/reference/http.md": http_page,
     "docs/reference/rights.md": rights_page,
-    "docs/reference/python.md": python_page,
     "docs/reference/azureml.md": azureml_page,
     "ARCHITECTURE.md": architecture_page,
 }
 
 
 def main() -> int:
-    stale = [name for name, render in PAGES.items() if not _update(ROOT / name, render, "--check" not in sys.argv)]
+    write = "--check" not in sys.argv
+    python = python_pages()
+    pages = {**PAGES, **{name: lambda _, text=text: text for name, text in python.items()}}
+    stale = [name for name, render in pages.items() if not _update(ROOT / name, render, write)]
+    stale += [str(page.relative_to(ROOT)) for page in _surplus(python) if not _remove(page, write)]
     for name in stale:
         print(f"{name} is out of date: run make docs", file=sys.stderr)
     return 1 if stale else 0
+
+
+def _surplus(python: Iterable[str]) -> list[Path]:
+    """Return the pages of modules that do not exist any more."""
+    return [page for page in (ROOT / FOLDER).glob("*.md") if str(page.relative_to(ROOT)) not in python]
+
+
+def _remove(page: Path, write: bool) -> bool:
+    if write:
+        page.unlink()
+    return write
 
 
 def _update(page: Path, render: Callable[[str], str], write: bool) -> bool:
@@ -255,6 +269,7 @@ def _update(page: Path, render: Callable[[str], str], write: bool) -> bool:
     current = page.read_text(encoding="utf-8") if page.exists() else ""
     rendered = render(current)
     if write:
+        page.parent.mkdir(exist_ok=True)
         page.write_text(rendered, encoding="utf-8")
     return write or current == rendered
 

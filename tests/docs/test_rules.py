@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "footplate"
-GENERATED = {"azureml.md", "cli.md", "http.md", "python.md"}
+GENERATED = {"azureml.md", "cli.md", "http.md"}
 UNIT = ROOT / "tests" / "unit"
 _STUMBLE = re.compile(
     r"^(What|Who|Whom|Whose|Of|Those|That of)\b|\bis no \w+ (of|but)\b|\bfor who\b|\bbe it that\b"

@@ -6,12 +6,28 @@ from typing import Any, Callable, Dict, NoReturn
 
 from footplate.sdk.exceptions import UserErrorException
 
+_DOC = """Raise an error: {why}.
+
+Args:
+    *args, **kwargs: Ignored.
+
+Raises:
+    UserErrorException: Always. The hint: {hint}.
+
+Example:
+    try:
+        ws.{name}()
+    except UserErrorException as error:
+        print(error.hint)
+"""
+
 
 def _refused(name: str, why: str, hint: str) -> Callable[..., NoReturn]:
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise UserErrorException(f"Workspace.{name} is not available: {why}", hint=hint)
 
     method.__name__ = name
+    method.__doc__ = _DOC.format(name=name, why=why, hint=hint)
     return method
 
 

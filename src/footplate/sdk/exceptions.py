@@ -23,7 +23,19 @@ from footplate.sdk import notebooks
 
 
 class AzureMLException(Exception):
-    """The base class. `str(error)` has the frame of Azure's SDK, with the hint below the message."""
+    """The base class of all errors. `str(error)` has the frame of Azure's SDK, with the hint below the message.
+
+    Args:
+        exception_message: The message, as `error.message`.
+        inner_exception: The error that caused it.
+        hint: A sentence that says what to do, as `error.hint`.
+
+    Example:
+        try:
+            Experiment(ws, "not/valid")
+        except AzureMLException as error:
+            print(error.message, error.hint)
+    """
 
     code: Optional[str] = None
     """The error code in the frame, for classes that have one."""
@@ -62,22 +74,63 @@ class AzureMLException(Exception):
 
 
 class UserErrorException(AzureMLException):
+    """A request that cannot be fulfilled as it stands: the caller can correct it.
+
+    Example:
+        try:
+            ws.get_default_keyvault().get_secret("missing")
+        except UserErrorException as error:
+            print(error.message)
+    """
+
     code = "UserError"
 
 
 class AuthenticationException(UserErrorException):
-    pass
+    """A token that is missing, is not valid, or does not permit the request.
+
+    Example:
+        try:
+            print(Workspace.list())
+        except AuthenticationException as error:
+            print(error.hint)
+    """
 
 
 class DatasetValidationError(UserErrorException):
-    """A file or table that a dataset names does not exist or cannot be read."""
+    """A file or table that a dataset names does not exist or cannot be read.
+
+    Example:
+        try:
+            Dataset.File.from_files([(ws.get_default_datastore(), "missing/*.png")])
+        except DatasetValidationError as error:
+            print(error.message)
+    """
 
 
 class DatasetExecutionError(UserErrorException):
-    """Reading a dataset failed halfway."""
+    """Reading a dataset failed halfway.
+
+    Example:
+        def load(table: TabularDataset) -> None:
+            try:
+                print(table.to_pandas_dataframe())
+            except DatasetExecutionError as error:
+                print(error.message)
+    """
 
 
 class _WithStatus(AzureMLException):
+    """An error with a status code of HTTP.
+
+    Args:
+        exception_message: The message, as `error.message`.
+        inner_exception: The error that caused it.
+        status_code: The status of the response, as `error.status_code`.
+        hint: A sentence that says what to do, as `error.hint`.
+        **ignored: Accepted for Azure's private options, and ignored.
+    """
+
     def __init__(
         self,
         exception_message: str = "",
@@ -92,59 +145,159 @@ class _WithStatus(AzureMLException):
 
 
 class ServiceException(_WithStatus):
-    pass
+    """An error of the server that no other class names; `status_code` is that of the response.
+
+    Example:
+        try:
+            ws.get_run("missing")
+        except ServiceException as error:
+            print(error.status_code, error.message)
+    """
 
 
 class WebserviceException(_WithStatus):
-    pass
+    """An error about a model or a web service; `status_code` is that of the response.
+
+    Example:
+        try:
+            Model(ws, "missing")
+        except WebserviceException as error:
+            print(error.message)
+    """
 
 
 class TrainingException(AzureMLException):
-    pass
+    """A value of an estimator that is not valid.
+
+    Example:
+        try:
+            Estimator("src", entry_script="train.py", compute_target="local", node_count=2)
+        except TrainingException as error:
+            print(error.message)
+    """
 
 
 class ExperimentExecutionException(AzureMLException):
-    pass
+    """A run that cannot be submitted or waited for.
+
+    Example:
+        try:
+            experiment.submit(ScriptRunConfig("src", "missing.py"))
+        except ExperimentExecutionException as error:
+            print(error.message)
+    """
 
 
 class ProjectSystemException(AzureMLException):
-    pass
+    """An error about a project directory. Footplate never raises it.
+
+    Example:
+        print(issubclass(ProjectSystemException, AzureMLException))
+    """
 
 
 class SnapshotException(AzureMLException):
-    pass
+    """A directory that cannot be stored with a run, or a snapshot that does not exist.
+
+    Example:
+        try:
+            run.restore_snapshot("0" * 64)
+        except SnapshotException as error:
+            print(error.message)
+    """
 
 
 class RunEnvironmentException(AzureMLException):
-    pass
+    """A process that does not belong to a run.
+
+    Example:
+        try:
+            Run.get_context(allow_offline=False)
+        except RunEnvironmentException:
+            print("started by hand")
+    """
 
 
 class WorkspaceException(AzureMLException):
-    pass
+    """A workspace that does not exist, or exists already.
+
+    Example:
+        try:
+            Workspace.get("missing")
+        except WorkspaceException as error:
+            print(error.hint)
+    """
 
 
 class ComputeTargetException(AzureMLException):
-    pass
+    """A compute target that does not exist, or a value for it that is not valid.
+
+    Example:
+        try:
+            ComputeTarget(ws, "missing")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class RunConfigurationException(AzureMLException):
-    pass
+    """A value of a run configuration that is not valid.
+
+    Example:
+        try:
+            PyTorchConfiguration("Carrier pigeons")
+        except RunConfigurationException as error:
+            print(error.hint)
+    """
 
 
 class ModelNotFoundException(AzureMLException):
-    pass
+    """A model that is not where a script looks for it.
+
+    Example:
+        try:
+            Model.get_model_path("missing")
+        except ModelNotFoundException as error:
+            print(error.message)
+    """
 
 
 class ModelPathNotFoundException(AzureMLException):
-    pass
+    """A file or folder of a model that does not exist.
+
+    Example:
+        try:
+            run.register_model("classifier", "outputs/missing.pkl")
+        except ModelPathNotFoundException as error:
+            print(error.message)
+    """
 
 
 class DiscoveryUrlNotFoundException(AzureMLException):
-    pass
+    """An address of Azure that was not found. Footplate never raises it.
+
+    Example:
+        print(issubclass(DiscoveryUrlNotFoundException, AzureMLException))
+    """
 
 
 class ActivityFailedException(AzureMLException):
-    """A run failed. `error_details` is the `error` entry of its details."""
+    """A failed run, as `wait_for_completion` reports it.
+
+    Args:
+        exception_message: The message, as `error.message`.
+        inner_exception: The error that caused it.
+        error_details: The `error` entry of the run's details.
+        hint: A sentence that says what to do, as `error.hint`.
+        **ignored: Accepted for Azure's private options, and ignored.
+
+    Example:
+        failing = experiment.submit(ScriptRunConfig("src", "train.py", arguments=["--fail"]))
+        try:
+            failing.wait_for_completion()
+        except ActivityFailedException as error:
+            print(error.message, error.error_details)
+    """
 
     def __init__(
         self,
@@ -160,19 +313,35 @@ class ActivityFailedException(AzureMLException):
 
 
 class ActivityCanceledException(AzureMLException):
-    pass
+    """A canceled run. Footplate's `wait_for_completion` returns in that case, and never raises it.
+
+    Example:
+        print(issubclass(ActivityCanceledException, AzureMLException))
+    """
 
 
 class DatasetTimestampMissingError(AzureMLException):
-    pass
+    """A method about time on a table without a timestamp column.
+
+    Example:
+        print(issubclass(DatasetTimestampMissingError, AzureMLException))
+    """
 
 
 class ParallelRunException(AzureMLException):
-    pass
+    """An error of Azure's parallel runs. Footplate never raises it.
+
+    Example:
+        print(issubclass(ParallelRunException, AzureMLException))
+    """
 
 
 class AzureMLAggregatedException(AzureMLException):
-    pass
+    """Several errors in one. Footplate never raises it.
+
+    Example:
+        print(issubclass(AzureMLAggregatedException, AzureMLException))
+    """
 
 
 Kinds = Mapping[str, Type[AzureMLException]]

@@ -8,4 +8,11 @@ from typing import Any, Optional
 def set_diagnostics_collection(
     send_diagnostics: bool = True, verbosity: Any = None, reason: str = "", path: Optional[str] = None
 ) -> None:
-    """Accept the call; nothing is ever sent."""
+    """Do nothing: Footplate collects no telemetry.
+
+    Args:
+        send_diagnostics, verbosity, reason, path: Accepted and ignored.
+
+    Example:
+        set_diagnostics_collection(send_diagnostics=False)
+    """

@@ -27,7 +27,25 @@ _URL = re.compile(r"https?://\S+")
 
 
 class Tensorboard:
-    """TensorBoard for one or several runs. Their event files are copied to `<local_root>/<run id>` as they grow."""
+    """TensorBoard for one or several runs, while they run and afterwards.
+
+    The event files below `./logs` of the runs are copied to `<local_root>/<run id>` as they grow.
+    TensorBoard must be installed in this interpreter.
+
+    Args:
+        runs: A run, or several.
+        local_root: The directory for the copies; a temporary one by default.
+        port: The port that TensorBoard listens on; 0 chooses a free one.
+        use_display_name: Whether to name directories after display names instead of ids.
+
+    Raises:
+        UserErrorException: An element of `runs` is not a run.
+
+    Example:
+        tensorboard = Tensorboard([run], port=0)
+        print(tensorboard.start())
+        tensorboard.stop()
+    """
 
     def __init__(
         self,
@@ -49,7 +67,17 @@ class Tensorboard:
         self._thread: Optional[threading.Thread] = None
 
     def start(self, start_browser: bool = False) -> str:
-        """Start TensorBoard and return its address. A second call returns the same address."""
+        """Start TensorBoard. A second call returns the same address.
+
+        Args:
+            start_browser: Whether to open the address in a browser.
+
+        Returns:
+            The address.
+
+        Raises:
+            AzureMLException: TensorBoard is not installed, or did not start.
+        """
         if self._process is None:
             if importlib.util.find_spec("tensorboard") is None:
                 raise AzureMLException("TensorBoard is not installed", hint=INSTALL)

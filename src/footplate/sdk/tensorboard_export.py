@@ -29,9 +29,21 @@ class _Library(NamedTuple):
 
 
 def export_to_tensorboard(run_data: Any, logsdir: str, logger: Any = None, recursive: bool = True) -> None:
-    """Write the metrics of a run, of several runs or of an experiment to `<logsdir>/<run id>`.
+    """Write the metrics of runs as TensorBoard event files, to `<logsdir>/<run id>`.
 
-    Numbers, lists and columns of tables become curves, and images become images. `recursive` includes child runs.
+    Numbers, lists and columns of tables become curves, and images become images.
+
+    Args:
+        run_data: A run, several runs, or an experiment.
+        logsdir: The local directory.
+        logger: A `logging.Logger` that gets one line for each run.
+        recursive: Whether to include child runs.
+
+    Raises:
+        AzureMLException: TensorBoard is not installed.
+
+    Example:
+        export_to_tensorboard(run, "tensorboard-logs")
     """
     library = _library()
     for run in runs_of(run_data):

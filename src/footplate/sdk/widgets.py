@@ -9,16 +9,40 @@ from footplate.sdk.runs.run import Run
 
 
 class RunDetails:
+    """The widget of a run: a table in a notebook, one line anywhere else.
+
+    Args:
+        run_instance: The run to show.
+
+    Example:
+        details = RunDetails(run)
+        details.show()
+        print(details.get_widget_data()["status"])
+    """
+
     def __init__(self, run_instance: Run) -> None:
         self._run = run_instance
 
     def show(self, render_lib: Any = None, widget_settings: Optional[Dict[str, Any]] = None) -> None:
+        """Show the run once: as a table in a notebook, otherwise as a line with the command that follows it.
+
+        Args:
+            render_lib: Accepted and ignored.
+            widget_settings: Accepted and ignored.
+        """
         self._run.get_status()
         if not _display(self._run):
             print(f"Run {self._run.id}: {self._run.status}; follow it with: footplate runs logs -f {self._run.id}")
 
     def get_widget_data(self, widget_settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
-        """Return the data of Azure's widget: details, metrics and the address of the run."""
+        """Return the data of Azure's widget.
+
+        Args:
+            widget_settings: Accepted and ignored.
+
+        Returns:
+            A dict with `status`, `run_id`, `run_properties`, `run_metrics` and `workbench_run_details_uri`.
+        """
         return {
             "status": self._run.get_status(),
             "run_properties": self._run.get_details(),

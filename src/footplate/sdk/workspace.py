@@ -43,7 +43,27 @@ class _DefaultCluster:
 
 
 class Workspace(CloudWorkspace):
-    """An existing workspace. Constructing it queries the server and raises WorkspaceException if there is none."""
+    """The namespace of experiments, runs, models, computes, environments and data.
+
+    Constructing it finds an existing workspace; scripts usually call `Workspace.from_config()`.
+
+    Args:
+        subscription_id: The subscription in the workspace's file; `local` unless it came from Azure.
+        resource_group: The resource group in the workspace's file.
+        workspace_name: The name.
+        auth: Accepted and ignored; a team server reads the token of FOOTPLATE_TOKEN.
+        sku: Accepted and ignored.
+        tags: Accepted and ignored.
+
+    Raises:
+        WorkspaceException: There is no such workspace.
+
+    Example:
+        ws = Workspace.from_config()
+        print(ws.name, ws.get_details()["creationTime"], list(ws.experiments))
+        print(ws.get_default_datastore().name, ws.get_default_keyvault().list_secrets())
+        ws.set_default_datastore(ws.get_default_datastore().name)
+    """
 
     DEFAULT_CPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_DS2_V2")
     DEFAULT_GPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_NC6")
@@ -78,8 +98,22 @@ class Workspace(CloudWorkspace):
     ) -> Workspace:
         """Return the workspace that the nearest configuration file names; create it on first use.
 
-        A file downloaded from Azure works unchanged: it names a workspace of this machine. A job ignores the
+        The search goes up from the current directory, through `.azureml/config.json` and `config.json`. A
+        file downloaded from Azure works unchanged: it names a workspace of this machine. A job ignores the
         team server in the file of its snapshot and uses the connection of its run.
+
+        Args:
+            path: The file, or the directory where the search begins.
+            auth: Accepted and ignored; a team server reads the token of FOOTPLATE_TOKEN.
+
+        Returns:
+            The workspace.
+
+        Raises:
+            UserErrorException: There is no configuration file, or it is not valid.
+
+        Example:
+            ws = Workspace.from_config()
         """
         wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
         session = _connect(None if _in_a_job() else wanted.server)
@@ -88,7 +122,14 @@ class Workspace(CloudWorkspace):
 
     @staticmethod
     def setup() -> Workspace:
-        """Return the workspace of this directory; if it has none, create one named after the directory."""
+        """Return the workspace of this directory; if it has none, create one named after the directory.
+
+        Returns:
+            The workspace.
+
+        Example:
+            ws = Workspace.setup()
+        """
         try:
             return Workspace.from_config()
         except UserErrorException:
@@ -108,7 +149,26 @@ class Workspace(CloudWorkspace):
         *,
         server: Optional[str] = None,
     ) -> Workspace:
-        """Return an existing workspace. `server` is the address of a team server."""
+        """Return an existing workspace.
+
+        Args:
+            name: The name.
+            auth: Accepted and ignored; a team server reads the token of FOOTPLATE_TOKEN.
+            subscription_id: Only a workspace of this subscription.
+            resource_group: Only a workspace of this resource group.
+            location, cloud, id: Accepted and ignored.
+            server: The address of a team server.
+
+        Returns:
+            The workspace.
+
+        Raises:
+            WorkspaceException: There is no such workspace.
+            UserErrorException: Several resource groups have a workspace with this name.
+
+        Example:
+            same = Workspace.get(ws.name, resource_group=ws.resource_group)
+        """
         session = _connect(server)
         return Workspace._of(session, _find(session, name, subscription_id, resource_group))
 
@@ -142,10 +202,37 @@ class Workspace(CloudWorkspace):
         server: Optional[str] = None,
         **cloud_resources: Any,
     ) -> Workspace:
-        """Create a workspace. If it exists, return it with `exist_ok`, otherwise raise WorkspaceException.
+        """Create a workspace.
 
-        `server` is the address of a team server. Azure's resources (storage_account, key_vault, …) are accepted and
-        ignored. The default compute targets become the clusters cpu-cluster and gpu-cluster.
+        Args:
+            name: The name.
+            auth: Accepted and ignored; a team server reads the token of FOOTPLATE_TOKEN.
+            subscription_id: A label that tells workspaces with one name apart; `local` by default.
+            resource_group: A second label; `local` by default.
+            location: A text for `ws.location`.
+            tags: Tags of the workspace.
+            friendly_name: A name for display.
+            default_cpu_compute_target: Sizes of a cluster `cpu-cluster` to create.
+            default_gpu_compute_target: Sizes of a cluster `gpu-cluster` to create.
+            exist_ok: Whether to return a workspace that exists instead of raising.
+            show_output: Whether to print a line.
+            server: The address of a team server.
+            create_resource_group, sku, storage_account, key_vault, app_insights, container_registry:
+                Accepted and ignored: Footplate uses no Azure resources.
+            adb_workspace, primary_user_assigned_identity, cmk_keyvault, resource_cmk_uri: As above.
+            hbi_workspace, private_endpoint_config, private_endpoint_auto_approval: As above.
+            **cloud_resources: Other resources of Azure, as above.
+
+        Returns:
+            The workspace.
+
+        Raises:
+            WorkspaceException: It exists, and `exist_ok` is False.
+            UserErrorException: The name is not valid.
+
+        Example:
+            team = Workspace.create("vision-team", exist_ok=True, tags={"owner": "ada"})
+            team.write_config(path="elsewhere")
         """
         wanted = config.workspace_file.WorkspaceConfig(
             subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
@@ -172,9 +259,20 @@ class Workspace(CloudWorkspace):
         *,
         server: Optional[str] = None,
     ) -> Dict[str, List[Workspace]]:
-        """Return all workspaces by name; a name may exist in several resource groups.
+        """Return all workspaces of a server.
 
-        `server` is the address of a team server.
+        Args:
+            subscription_id: Only those of this subscription.
+            auth: Accepted and ignored.
+            resource_group: Only those of this resource group.
+            server: The address of a team server.
+
+        Returns:
+            Lists of workspaces by name; a name may exist in several resource groups.
+
+        Example:
+            for name, found in Workspace.list().items():
+                print(name, [each.resource_group for each in found])
         """
         session = _connect(server)
         found: Dict[str, List[Workspace]] = {}
@@ -183,29 +281,45 @@ class Workspace(CloudWorkspace):
         return found
 
     def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
-        """Write the file that `from_config` reads, and return its path."""
+        """Write the file that `from_config` reads.
+
+        Args:
+            path: The directory; the current one by default.
+            file_name: The name of the file; `config.json` by default.
+
+        Returns:
+            The path of the file.
+
+        Example:
+            print(ws.write_config(path="elsewhere"))
+        """
         return config.workspace_file.write(path, file_name, self._as_config())
 
     # ── identity ──
 
     @property
     def id(self) -> str:
+        """The id that the server gave the workspace."""
         return self._view.id
 
     @property
     def name(self) -> str:
+        """The name."""
         return self._view.name
 
     @property
     def subscription_id(self) -> str:
+        """The subscription that the workspace was created with; `local` by default."""
         return self._view.subscription_id
 
     @property
     def resource_group(self) -> str:
+        """The resource group that the workspace was created with; `local` by default."""
         return self._view.resource_group
 
     @property
     def location(self) -> str:
+        """The location that the workspace was created with."""
         return self._view.location
 
     # Private in Azure's class too, but existing scripts read them.
@@ -216,17 +330,25 @@ class Workspace(CloudWorkspace):
 
     @property
     def sku(self) -> str:
+        """Always `basic`."""
         return "basic"
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags that the workspace was created with."""
         return dict(self._view.tags)
 
     @property
     def discovery_url(self) -> str:
+        """The address of the server."""
         return self.session.endpoint
 
     def get_details(self) -> Dict[str, Any]:
+        """Return the description of the workspace, in the form of Azure's SDK.
+
+        Returns:
+            A dict. The entries for Azure's resources, such as `storageAccount`, are None.
+        """
         view = self._view
         return {
             "id": config.workspace_file.scope(self._as_config()),
@@ -256,49 +378,98 @@ class Workspace(CloudWorkspace):
 
     @property
     def experiments(self) -> Dict[str, Experiment]:
+        """The active experiments, by name."""
         return {each.name: each for each in Experiment.list(self)}
 
     @property
     def compute_targets(self) -> Dict[str, ComputeTarget]:
+        """The compute targets, by name."""
         return {each.name: each for each in compute.targets.ComputeTarget.list(self)}
 
     @property
     def webservices(self) -> Dict[str, Webservice]:
+        """The web services, by name."""
         return {each.name: each for each in models.webservice.Webservice.list(self)}
 
     @property
     def models(self) -> Dict[str, Model]:
-        """The latest version of each model."""
+        """The latest version of each model, by name."""
         return {each.name: each for each in models.model.Model.list(self, latest=True)}
 
     @property
     def environments(self) -> Dict[str, Environment]:
+        """The newest version of each environment, by name."""
         return environments.environment.Environment.list(self)
 
     @property
     def datastores(self) -> Dict[str, AbstractDatastore]:
+        """The datastores, by name."""
         return {each.name: each for each in data.datastore.list_datastores(self)}
 
     @property
     def datasets(self) -> Mapping[str, Any]:
-        """The latest version of each dataset, fetched on access."""
+        """The latest version of each dataset, by name, fetched on access."""
         return data.dataset.Dataset.get_all(self)
 
     def get_default_datastore(self) -> AbstractDatastore:
+        """Return the default datastore: `workspaceblobstore` unless another was chosen.
+
+        Returns:
+            The datastore.
+        """
         return data.datastore.Datastore.get_default(self)
 
     def set_default_datastore(self, name: str) -> None:
+        """Make a datastore the default of the workspace.
+
+        Args:
+            name: The name of the datastore.
+
+        Raises:
+            UserErrorException: There is no such datastore.
+        """
         data.datastore.Datastore.get(self, name).set_as_default()
 
     def get_run(self, run_id: str) -> Run:
-        """Return the run with this id from any experiment, as an object of its own class."""
+        """Return the run with this id from any experiment, as an object of its own class.
+
+        Args:
+            run_id: The id of the run.
+
+        Returns:
+            The run.
+
+        Raises:
+            ServiceException: There is no run with this id.
+
+        Example:
+            same = ws.get_run(run.id)
+        """
         return run_of_view(self, self.session.api.runs.get(run_id))
 
     def get_default_keyvault(self) -> Keyvault:
+        """Return the secrets of the workspace.
+
+        Returns:
+            The key vault.
+        """
         return Keyvault(self)
 
     def get_default_compute_target(self, type: str) -> Optional[ComputeTarget]:
-        """Return the cluster named cpu-cluster or gpu-cluster, or None."""
+        """Return the cluster named `cpu-cluster` or `gpu-cluster`.
+
+        Args:
+            type: `cpu` or `gpu`.
+
+        Returns:
+            The cluster, or None if there is none.
+
+        Raises:
+            ValueError: `type` is something else.
+
+        Example:
+            print(ws.get_default_compute_target("cpu"))
+        """
         if type not in _DEFAULT_COMPUTE:
             raise ValueError(f"type is {type!r}; use 'cpu' or 'gpu'")
         return self.compute_targets.get(_DEFAULT_COMPUTE[type])

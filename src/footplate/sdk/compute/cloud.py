@@ -13,6 +13,20 @@ class _CloudCompute(ComputeTarget):
 
     @classmethod
     def attach_configuration(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: this kind of compute exists only on Azure.
+
+        Args:
+            *args, **kwargs: Ignored.
+
+        Raises:
+            ComputeTargetException: Always; the hint names the way to create a cluster of your own machines.
+
+        Example:
+            try:
+                KubernetesCompute.attach_configuration()
+            except ComputeTargetException as error:
+                print(error.message)
+        """
         raise ComputeTargetException(
             f"{cls.__name__} exists only on Azure; Footplate runs on your own machines",
             hint="create a cluster of your machines: AmlCompute.provisioning_configuration(max_nodes=4)",
@@ -22,48 +36,130 @@ class _CloudCompute(ComputeTarget):
 
 
 class AdlaCompute(_CloudCompute):
-    pass
+    """Azure Data Lake Analytics. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            AdlaCompute.attach_configuration(resource_group="group", account_name="account")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class AksCompute(ComputeTarget):
-    """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts."""
+    """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts.
+
+    Example:
+        cluster = ComputeTarget.create(ws, "aks", AksCompute.provisioning_configuration(agent_count=1))
+        print(cluster.provisioning_state, AksCompute.attach_configuration("group", "cluster").max_nodes)
+        cluster.delete()
+    """
 
     @classmethod
     def provisioning_configuration(cls, agent_count: Optional[int] = None, **_: Any) -> EngineConfiguration:
+        """Describe a cluster for web services.
+
+        Args:
+            agent_count: The number of nodes, 3 by default.
+
+        Returns:
+            A configuration for `ComputeTarget.create`. Azure's other options are accepted and ignored.
+        """
         return AmlComputeProvisioningConfiguration(0, agent_count or 3, 1800.0, {"description": "for web services"})
 
     @classmethod
     def attach_configuration(cls, *_: Any, **__: Any) -> EngineConfiguration:
+        """Describe a cluster for web services that exists on Azure. Its address is accepted and ignored.
+
+        Returns:
+            A configuration for `ComputeTarget.attach`, of three nodes.
+        """
         return cls.provisioning_configuration()
 
 
 class BatchCompute(_CloudCompute):
-    pass
+    """Azure Batch. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            BatchCompute.attach_configuration(resource_group="group", account_name="account")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class DatabricksCompute(_CloudCompute):
-    pass
+    """Azure Databricks. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            DatabricksCompute.attach_configuration(resource_group="group", workspace_name="bricks")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class DataFactoryCompute(_CloudCompute):
-    pass
+    """Azure Data Factory. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            DataFactoryCompute.provisioning_configuration(location="westeurope")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class DsvmCompute(_CloudCompute):
-    pass
+    """A data science VM of Azure. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            DsvmCompute.provisioning_configuration(vm_size="Standard_D2_v2")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class HDInsightCompute(_CloudCompute):
-    pass
+    """A Spark cluster of Azure. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            HDInsightCompute.attach_configuration(username="ada", address="spark.example.com")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class KubernetesCompute(_CloudCompute):
-    pass
+    """A Kubernetes cluster that is attached to Azure. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            KubernetesCompute.attach_configuration(resource_id="/subscriptions/…")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class RemoteCompute(_CloudCompute):
-    pass
+    """A machine that Azure reaches over SSH. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            RemoteCompute.attach_configuration(address="10.0.0.1", ssh_port=22, username="ada")
+        except ComputeTargetException as error:
+            print(error.message)
+    """
 
 
 class SynapseCompute(_CloudCompute):
-    pass
+    """A Spark pool of Azure Synapse. Footplate does not have it; using it raises an error.
+
+    Example:
+        try:
+            SynapseCompute.attach_configuration(None, type="SynapseSpark", pool_name="pool")
+        except ComputeTargetException as error:
+            print(error.message)
+    """

@@ -19,7 +19,23 @@ class ComputeInstanceStatus(AmlComputeStatus):
 
 
 class ComputeInstance(AmlCompute):
-    """One machine. Runs that are submitted to it use it one after the other."""
+    """One machine. Runs that are submitted to it use it one after the other.
+
+    Args:
+        workspace: The workspace.
+        name: The name of an existing instance.
+
+    Raises:
+        ComputeTargetException: There is no such instance, or the name is that of a cluster.
+
+    Example:
+        sizes = ComputeInstance.provisioning_configuration(vm_size="STANDARD_DS3_V2")
+        ComputeTarget.create(ws, "notebooks", sizes)
+        instance = ComputeInstance(ws, "notebooks")
+        instance.start(show_output=True)
+        print(instance.get_status().state)
+        instance.stop()
+    """
 
     def __new__(cls, workspace: Workspace, name: str) -> ComputeInstance:
         found = _ComputeTarget(workspace, name)
@@ -32,6 +48,7 @@ class ComputeInstance(AmlCompute):
 
     @property
     def type(self) -> str:
+        """Always `ComputeInstance`."""
         return "ComputeInstance"
 
     @staticmethod
@@ -50,23 +67,51 @@ class ComputeInstance(AmlCompute):
         setup_scripts: Any = None,
         enable_node_public_ip: bool = True,
     ) -> AmlComputeProvisioningConfiguration:
-        """Describe one machine. Arguments for networks, logins, users and schedules are accepted and ignored."""
+        """Describe one machine.
+
+        Args:
+            vm_size: A VM size of Azure, which reserves the CPUs, memory and GPUs of that size.
+            tags: Tags of the instance.
+            description: A text about the instance.
+            ssh_public_access, admin_user_ssh_public_key: Accepted and ignored.
+            vnet_resourcegroup_name, vnet_name, subnet_name, enable_node_public_ip: Accepted and ignored.
+            assigned_user_object_id, assigned_user_tenant_id: Accepted and ignored.
+            schedules, setup_scripts: Accepted and ignored.
+
+        Returns:
+            A configuration for `ComputeTarget.create`.
+        """
         made = AmlCompute.provisioning_configuration(vm_size, max_nodes=1, tags=tags, description=description)
         made.options["instance"] = True
         return made
 
     def get_status(self) -> ComputeInstanceStatus:
+        """Read the state of the instance.
+
+        Returns:
+            The state, with the attributes of a cluster's state and `state`, which is always `Running`.
+        """
         self.refresh_state()
         return ComputeInstanceStatus(self._view)
 
     def start(self, wait_for_completion: bool = False, show_output: bool = False) -> None:
-        """Print that the machine is on, if `show_output` is set."""
+        """Do nothing: the machine is your own, and it is on. `restart` is the same.
+
+        Args:
+            wait_for_completion: Accepted and ignored.
+            show_output: Whether to print a line that says so.
+        """
         self._report(show_output)
 
     restart = start
 
     def stop(self, wait_for_completion: bool = False, show_output: bool = False) -> None:
-        """Leave the machine on: it is your own. Runs that wait for it can be canceled."""
+        """Leave the machine on: it is your own. Runs that wait for it can be canceled.
+
+        Args:
+            wait_for_completion: Accepted and ignored.
+            show_output: Whether to print a line that says so.
+        """
         self._report(show_output)
 
     def _report(self, show_output: bool) -> None:

@@ -45,16 +45,39 @@ class AmlComputeProvisioningConfiguration(EngineConfiguration):
 
 
 class AbstractComputeTarget:
-    """A place where a run can go: a cluster or this machine."""
+    """A place where a run can go: a cluster or this machine. It has `name` and `type`.
+
+    Example:
+        targets = [LocalTarget(), *ComputeTarget.list(ws)]
+        print([target.name for target in targets if isinstance(target, AbstractComputeTarget)])
+    """
 
     name: Any
     type: Any
 
 
 class ComputeTarget(AbstractComputeTarget):
-    """`ComputeTarget(workspace, name)` returns the target with that name as an object of its own class.
+    """A cluster of the workspace.
 
-    It raises ComputeTargetException if there is none, which is the usual test before creating one.
+    `ComputeTarget(workspace, name)` returns the target with that name as an object of its own class. The
+    error for an unknown name is the usual test before creating one.
+
+    Args:
+        workspace: The workspace.
+        name: The name of the target.
+
+    Raises:
+        ComputeTargetException: There is no such target.
+
+    Example:
+        try:
+            target = ComputeTarget(ws, "cluster")
+        except ComputeTargetException:
+            sizes = AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", max_nodes=2)
+            target = ComputeTarget.create(ws, "cluster", sizes)
+        target.refresh_state()
+        print(target.name, target.provisioning_state, [each.name for each in ComputeTarget.list(ws)])
+        target.delete()
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> AmlCompute:
@@ -65,12 +88,44 @@ class ComputeTarget(AbstractComputeTarget):
 
     @staticmethod
     def create(workspace: Workspace, name: str, provisioning_configuration: EngineConfiguration) -> AmlCompute:
-        """Create the cluster, or update the sizes of one that exists, as Azure does."""
+        """Create a cluster, or update the sizes of one that exists, as Azure does.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the cluster.
+            provisioning_configuration: Its sizes, from `AmlCompute.provisioning_configuration` or
+                `ComputeTarget.engine_configuration`.
+
+        Returns:
+            The cluster.
+
+        Raises:
+            ComputeTargetException: The configuration or the name is refused.
+            UserErrorException: The name is reserved, such as `local`.
+        """
         return _put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace")
 
     @staticmethod
     def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> AmlCompute:
-        """Add a cluster that exists already, such as a Slurm partition; a name that is taken is refused."""
+        """Add a cluster that exists already, such as a Slurm partition.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the target.
+            attach_configuration: Its engine and options, from `ComputeTarget.engine_configuration`.
+
+        Returns:
+            The target.
+
+        Raises:
+            ComputeTargetException: The name is taken, or the configuration is refused.
+            UserErrorException: The name is reserved, such as `local`.
+
+        Example:
+            target = ComputeTarget.attach(ws, "big", ComputeTarget.engine_configuration("local", max_nodes=4))
+            print(target.type)
+            target.delete()
+        """
         return _put(workspace, name, "attach_configuration", attach_configuration, "refuse")
 
     @staticmethod
@@ -81,12 +136,38 @@ class ComputeTarget(AbstractComputeTarget):
         idle_seconds_before_scaledown: float = 1800,
         **options: Any,
     ) -> EngineConfiguration:
-        """Describe a target on any engine of the server; an unknown engine or option is refused with the valid ones."""
+        """Describe a target on any engine of the server. Azure has no such method.
+
+        Args:
+            engine: The name of an engine, such as `local`, `ssh` or `slurm`.
+            max_nodes: How many nodes may run at once.
+            min_nodes: How many nodes to keep when nothing runs.
+            idle_seconds_before_scaledown: How long a node may stay idle.
+            **options: Options of the engine, such as the partition of a Slurm cluster.
+
+        Returns:
+            A configuration for `ComputeTarget.create` or `ComputeTarget.attach`. The server refuses an
+            unknown engine or option there, with the valid ones in the hint.
+
+        Raises:
+            ComputeTargetException: A number is not valid.
+
+        Example:
+            slurm = ComputeTarget.engine_configuration("slurm", max_nodes=8, partition="gpu")
+        """
         sizes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
         return EngineConfiguration(engine, *sizes, _seconds(idle_seconds_before_scaledown), options)
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
+        """Return the clusters of a workspace, without `local`.
+
+        Args:
+            workspace: The workspace.
+
+        Returns:
+            A list of targets.
+        """
         views = workspace.session.api_for(_KINDS).computes.list(workspace.id)
         return [_of_view(workspace, view) for view in views if view.name != LOCAL]
 
@@ -94,39 +175,55 @@ class ComputeTarget(AbstractComputeTarget):
 
     @property
     def name(self) -> str:
+        """The name, unique in the workspace."""
         return self._view.name
 
     @property
     def type(self) -> str:
+        """`AmlCompute` for a cluster of the server's own machines, otherwise the name of its engine."""
         return "AmlCompute" if self._view.engine == LOCAL else self._view.engine
 
     @property
     def id(self) -> str:
+        """The workspace and the name as a path."""
         return f"/workspaces/{self.workspace.name}/computes/{self.name}"
 
     @property
     def location(self) -> str:
+        """The location of the workspace."""
         return self.workspace.location
 
     @property
     def tags(self) -> Dict[str, Any]:
+        """The tags that the target was created with."""
         return dict(self._view.options.get("tags") or {})
 
     @property
     def provisioning_state(self) -> str:
+        """`Succeeded`, as last read from the server."""
         return self._view.state
 
     @property
     def provisioning_errors(self) -> None:
+        """Always None: errors are raised by `create`."""
         return None
 
     def delete(self) -> None:
-        """Delete the cluster. Raise ComputeTargetException if it still has runs."""
+        """Delete the target from the workspace. `detach` is the same.
+
+        Raises:
+            ComputeTargetException: It still has runs, or does not exist any more.
+        """
         self.workspace.session.api_for(_KINDS).computes.delete(self.workspace.id, self.name)
 
     detach = delete
 
     def refresh_state(self) -> None:
+        """Read the target from the server again.
+
+        Raises:
+            ComputeTargetException: It does not exist any more.
+        """
         self._view = _fetch(self.workspace, self.name)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
@@ -143,7 +240,16 @@ class ComputeTarget(AbstractComputeTarget):
 
 
 class AmlCompute(ComputeTarget):
-    """A cluster. At most `max_nodes` nodes run at once; further runs wait in its queue."""
+    """A cluster. At most `max_nodes` nodes run at once; further runs wait in its queue.
+
+    Example:
+        sizes = AmlCompute.provisioning_configuration("STANDARD_D2_V2", max_nodes=2, tags={"team": "a"})
+        cluster = ComputeTarget.create(ws, "small", sizes)
+        cluster.wait_for_completion(show_output=True)
+        cluster.update(max_nodes=3)
+        print(cluster.get_status().serialize(), cluster.list_nodes(), list(cluster.get_active_runs()))
+        cluster.delete()
+    """
 
     @staticmethod
     def provisioning_configuration(
@@ -166,7 +272,28 @@ class AmlCompute(ComputeTarget):
         location: Optional[str] = None,
         enable_node_public_ip: bool = True,
     ) -> AmlComputeProvisioningConfiguration:
-        """Return the sizes of a cluster. Arguments for networks and logins are accepted and ignored."""
+        """Describe the sizes of a cluster.
+
+        Args:
+            vm_size: A VM size of Azure, which reserves the CPUs, memory and GPUs of that size for each node.
+                Unknown names reserve nothing.
+            vm_priority: `dedicated` or `lowpriority`; only shown.
+            min_nodes: How many nodes to keep when nothing runs.
+            max_nodes: How many nodes may run at once.
+            idle_seconds_before_scaledown: How long a node may stay idle.
+            tags: Tags of the cluster.
+            description: A text about the cluster.
+            admin_username, admin_user_password, admin_user_ssh_key: Accepted and ignored.
+            vnet_resourcegroup_name, vnet_name, subnet_name: Accepted and ignored.
+            remote_login_port_public_access, enable_node_public_ip: Accepted and ignored.
+            identity_type, identity_id, location: Accepted and ignored.
+
+        Returns:
+            A configuration for `ComputeTarget.create`.
+
+        Raises:
+            ComputeTargetException: `max_nodes` is missing, or a value is not valid.
+        """
         if max_nodes is None:
             raise ComputeTargetException("max_nodes is missing", hint="set how many nodes may run at once: max_nodes=4")
         min_nodes, max_nodes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
@@ -188,7 +315,14 @@ class AmlCompute(ComputeTarget):
         timeout_in_minutes: float = 25,
         is_delete_operation: bool = False,
     ) -> None:
-        """Return at once: creating and deleting a cluster takes no time. `show_output` prints its state."""
+        """Return at once: creating and deleting a cluster takes no time.
+
+        Args:
+            show_output: Whether to print the state.
+            min_node_count: Accepted and ignored.
+            timeout_in_minutes: Accepted and ignored.
+            is_delete_operation: Whether the cluster was just deleted.
+        """
         try:
             self.refresh_state()
             state = self.provisioning_state
@@ -199,28 +333,51 @@ class AmlCompute(ComputeTarget):
             print(f'{state}\nAmlCompute wait for completion finished\n\n{operation} operation finished, operation "{state}"')  # fmt: skip  # noqa: E501
 
     def get_status(self) -> AmlComputeStatus:
+        """Read the state of the cluster.
+
+        Returns:
+            The numbers of nodes, their states and the sizes; `serialize()` returns them as a dict.
+
+        Raises:
+            ComputeTargetException: The cluster does not exist any more.
+        """
         self.refresh_state()
         return AmlComputeStatus(self._view)
 
     @property
     def status(self) -> AmlComputeStatus:
+        """The state as last read from the server; `get_status()` reads it again."""
         return AmlComputeStatus(self._view)
 
     @property
     def vm_size(self) -> str:
+        """The VM size that the cluster was created with."""
         return self.status.vm_size
 
     @property
     def vm_priority(self) -> str:
+        """`Dedicated` or `LowPriority`."""
         return self.status.vm_priority
 
     @property
     def scale_settings(self) -> ScaleSettings:
+        """The minimum and maximum number of nodes, and how long a node may stay idle."""
         return self.status.scale_settings
 
     @staticmethod
     def supported_vmsizes(workspace: Workspace, location: Optional[str] = None) -> List[Dict[str, Any]]:
-        """Return the VM sizes with known resources. Other names are accepted and reserve nothing."""
+        """Return the VM sizes with known resources. Other names are accepted and reserve nothing.
+
+        Args:
+            workspace: The workspace.
+            location: Accepted and ignored.
+
+        Returns:
+            Dicts with `name`, `vCPUs`, `gpus` and `memoryGB`.
+
+        Example:
+            print([size["name"] for size in AmlCompute.supported_vmsizes(ws) if size["gpus"]])
+        """
         known = [(name, shapes.shape_of(name)) for name in shapes.names()]
         return [
             {"name": name, "vCPUs": shape.cpus, "gpus": shape.gpus, "memoryGB": shape.memory}
@@ -234,6 +391,16 @@ class AmlCompute(ComputeTarget):
         max_nodes: Optional[int] = None,
         idle_seconds_before_scaledown: Optional[float] = None,
     ) -> None:
+        """Change the sizes of the cluster. Arguments that are None stay as they are.
+
+        Args:
+            min_nodes: How many nodes to keep when nothing runs.
+            max_nodes: How many nodes may run at once.
+            idle_seconds_before_scaledown: How long a node may stay idle.
+
+        Raises:
+            ComputeTargetException: A value is not valid.
+        """
         body: Dict[str, Any] = {}
         for name, count in (("min_nodes", min_nodes), ("max_nodes", max_nodes)):
             if count is not None:
@@ -244,7 +411,11 @@ class AmlCompute(ComputeTarget):
         self._view = computes.change(self.workspace.id, self.name, **body)
 
     def list_nodes(self) -> List[Dict[str, Any]]:
-        """Return one entry per node: busy nodes with their run, then idle ones."""
+        """Return one entry per node: busy nodes with their run, then idle ones.
+
+        Returns:
+            Dicts with `nodeId`, `nodeState`, `runId` and `privateIpAddress`.
+        """
         nodes: List[Dict[str, Any]] = []
         for view in self._active():
             for node in view.nodes:
@@ -256,7 +427,11 @@ class AmlCompute(ComputeTarget):
         return nodes
 
     def get_active_runs(self) -> Iterator[Run]:
-        """Yield the runs on its nodes."""
+        """Yield the runs on its nodes.
+
+        Returns:
+            An iterator of runs.
+        """
         return (self.workspace.get_run(view.id) for view in self._active())
 
     def _active(self) -> List[RunView]:
@@ -327,7 +502,12 @@ class AmlComputeStatus:
 
 
 class LocalTarget(AbstractComputeTarget):
-    """The server's own machine, which is always available."""
+    """The server's own machine, which is always available, as the target `local`.
+
+    Example:
+        config = ScriptRunConfig("src", "train.py", compute_target=LocalTarget())
+        experiment.submit(config).wait_for_completion()
+    """
 
     name = LOCAL
     type = LOCAL

@@ -13,9 +13,25 @@ _log = logging.getLogger(__name__)
 
 
 class NotebookRunConfig(ScriptRunConfig):
-    """A source directory with a notebook. `parameters` are assigned in a cell below the one tagged `parameters`.
+    """A notebook that runs as a job, for `experiment.submit`.
 
-    The executed notebook becomes the file `output_notebook` of the run; by default it keeps its name, in ./outputs.
+    `parameters` are assigned in a cell below the one tagged `parameters`. The executed notebook becomes a
+    file of the run.
+
+    Args:
+        source_directory: The directory that is copied to the run.
+        notebook: The path of the notebook in it, ending in `.ipynb`.
+        output_notebook: The name of the executed notebook; by default its own name, in `./outputs`.
+        parameters: Values by name: plain data, or datasets.
+        handler: Ignored with a warning: nbclient executes the notebook.
+        run_config: How the notebook runs, such as its target and environment.
+
+    Raises:
+        UserErrorException: `notebook` is not a notebook, or a parameter is not the name of a variable.
+
+    Example:
+        config = NotebookRunConfig("src", "explore.ipynb", parameters={"rate": 0.1})
+        print(config.notebook, config.parameters)
     """
 
     def __init__(

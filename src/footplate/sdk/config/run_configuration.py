@@ -40,7 +40,28 @@ DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfigu
 
 
 class RunConfiguration(Checked):
-    """Everything about a run except its source directory. An attribute that does not exist cannot be set."""
+    """Everything about a run except its source directory. An attribute that does not exist cannot be set.
+
+    Attributes beside Azure's: `gpus` and `gpus_per_process` reserve GPUs, `max_attempts`, `restart`,
+    `restart_causes` and `restart_backoff_seconds` control automatic restarts, and `notify` sends a
+    message when the run ends.
+
+    Args:
+        script: The script, relative to the source directory.
+        arguments: Its arguments: a list, or a string that is split as a shell does.
+        framework: `Python`, `PyTorch`, `TensorFlow`, `CNTK` or `PySpark`.
+        communicator: `None`, `ParameterServer`, `OpenMpi`, `IntelMpi`, `Nccl` or `Gloo`.
+        conda_dependencies: The packages of the environment.
+        command: A command line instead of a script.
+
+    Example:
+        config = RunConfiguration(conda_dependencies=CondaDependencies.create(pip_packages=["numpy"]))
+        config.target, config.max_attempts = "local", 2
+        config.environment_variables["LOG_LEVEL"] = "debug"
+        config.save(path="project", name="baseline")
+        print(RunConfiguration.load("project", "baseline").max_attempts)
+        RunConfiguration.delete("project", "baseline")
+    """
 
     def __init__(
         self,
@@ -104,22 +125,46 @@ class RunConfiguration(Checked):
     ) -> None:
         """Write `<path>/.azureml/<name>.runconfig`, and conda_dependencies.yml beside it.
 
-        Without arguments, write to where it was loaded from. With `separate_environment_yaml`, write environment.yml as
-        well.
+        Args:
+            path: The directory; by default the one that the configuration was loaded from.
+            name: The name; by default the one that it was loaded with.
+            separate_environment_yaml: Whether to write environment.yml as well.
+
+        Raises:
+            UserErrorException: No name is known.
         """
         self._path, self._name = path or self._path or ".", name or self._name
         run_configuration_file.save(self, self._path, self._name, separate_environment_yaml)
 
     @staticmethod
     def load(path: str, name: Optional[str] = None) -> RunConfiguration:
-        """Load the configuration `name` of the directory `path`; without a name, the file `path`."""
+        """Load a configuration from a file.
+
+        Args:
+            path: The directory that holds `.azureml`; without a name, the file itself.
+            name: The name of the configuration.
+
+        Returns:
+            The configuration.
+
+        Raises:
+            UserErrorException: The file does not exist or is not valid.
+        """
         made = RunConfiguration()
         made._path, made._name = run_configuration_file.load(made, path, name)
         return made
 
     @staticmethod
     def delete(path: str, name: str) -> None:
-        """Remove `<path>/.azureml/<name>.runconfig`."""
+        """Remove `<path>/.azureml/<name>.runconfig`.
+
+        Args:
+            path: The directory that holds `.azureml`.
+            name: The name of the configuration.
+
+        Raises:
+            UserErrorException: There is no such configuration.
+        """
         run_configuration_file.delete(path, name)
 
 

@@ -11,7 +11,16 @@ BACKENDS = ("nccl", "gloo")
 
 
 class MpiConfiguration(Checked):
-    """Processes started by MPI, `process_count_per_node` on each node."""
+    """Processes started by MPI, for Horovod and mpi4py.
+
+    Args:
+        process_count_per_node: Processes on each node.
+        node_count: The number of nodes.
+
+    Example:
+        job = MpiConfiguration(process_count_per_node=2, node_count=1)
+        config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
+    """
 
     def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
         self.process_count_per_node = process_count_per_node
@@ -20,10 +29,17 @@ class MpiConfiguration(Checked):
 
 
 class TensorflowConfiguration(Checked):
-    """One node per worker: the run's node count becomes `worker_count`.
+    """Workers and parameter servers of TensorFlow, one node per worker; each task finds `TF_CONFIG`.
 
-    `chief` is Footplate's own: one more task, of type "chief", for strategies in which workers and parameter servers
-    only serve it (TensorFlow 2's ParameterServerStrategy). The run ends when the chief ends.
+    Args:
+        worker_count: The number of workers, and of nodes.
+        parameter_server_count: The number of parameter servers.
+        chief: Footplate's own: one more task, of type `chief`, for strategies in which workers and
+            parameter servers only serve it. The run ends when the chief ends.
+
+    Example:
+        job = TensorflowConfiguration(worker_count=2, parameter_server_count=1)
+        config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
     """
 
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1, chief: bool = False) -> None:
@@ -34,7 +50,20 @@ class TensorflowConfiguration(Checked):
 
 
 class PyTorchConfiguration(Checked):
-    """Processes of torch.distributed; `process_count` is the total over all nodes, None means one per node."""
+    """Processes of torch.distributed. Each finds its rank, the world size and the address of rank 0.
+
+    Args:
+        communication_backend: `Nccl` or `Gloo`.
+        process_count: The total over all nodes; None means one per node.
+        node_count: The number of nodes.
+
+    Raises:
+        RunConfigurationException: The backend is unknown.
+
+    Example:
+        job = PyTorchConfiguration("Gloo", process_count=2, node_count=1)
+        config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
+    """
 
     def __init__(
         self, communication_backend: str = "Nccl", process_count: Optional[int] = None, node_count: int = 1
@@ -50,7 +79,14 @@ class PyTorchConfiguration(Checked):
 
 
 class ParallelTaskConfiguration(Checked):
-    """Stored with the run. Footplate has no parallel tasks."""
+    """Stored with the run. Footplate has no parallel tasks.
+
+    Args:
+        max_retries_per_worker, worker_count_per_node, terminal_exit_codes: Stored with the run.
+
+    Example:
+        tasks = ParallelTaskConfiguration(max_retries_per_worker=1)
+    """
 
     def __init__(
         self,
@@ -65,8 +101,18 @@ class ParallelTaskConfiguration(Checked):
 
 
 class DockerConfiguration(Checked):
-    """Whether the run uses a container, and how that is started. Takes precedence over the environment's own
-    section."""
+    """Whether the run uses a container, and how that is started. It wins over the environment's own section.
+
+    Args:
+        use_docker: Whether the run uses a container.
+        shared_volumes: Stored with the run.
+        arguments: Options for the start of the container.
+        shm_size: The size of `/dev/shm`, such as `2g`.
+
+    Example:
+        docker = DockerConfiguration(use_docker=True, shm_size="8g")
+        config = ScriptRunConfig("src", "train.py", docker_runtime_config=docker)
+    """
 
     def __init__(
         self,
@@ -83,7 +129,19 @@ class DockerConfiguration(Checked):
 
 
 class DataReferenceConfiguration(Checked):
-    """A directory or file of a datastore, and how a run gets it: the result of `DataReference.to_config`."""
+    """A directory or file of a datastore, and how a run gets it: the result of `DataReference.to_config`.
+
+    Args:
+        datastore_name: The name of the datastore.
+        mode: `mount`, `download` or `upload`.
+        path_on_datastore: The directory or file in the datastore.
+        path_on_compute: The path on the node.
+        overwrite: Whether files that exist are replaced.
+
+    Example:
+        config = RunConfiguration()
+        config.data_references["images"] = DataReferenceConfiguration("workspaceblobstore", "download", "cats")
+    """
 
     def __init__(
         self,
@@ -102,7 +160,15 @@ class DataReferenceConfiguration(Checked):
 
 
 class ApplicationEndpointConfiguration(Checked):
-    """Stored with the run. Footplate does not open endpoints into a run."""
+    """Stored with the run. Footplate does not open endpoints into a run.
+
+    Args:
+        type, port, properties: Stored with the run.
+
+    Example:
+        config = RunConfiguration()
+        config.services["jupyter"] = ApplicationEndpointConfiguration("JupyterLab", 8888)
+    """
 
     def __init__(
         self, type: Optional[str] = None, port: Optional[int] = None, properties: Optional[Dict[str, str]] = None
@@ -114,8 +180,15 @@ class ApplicationEndpointConfiguration(Checked):
 
 
 class HistoryConfiguration(Checked):
-    """The parts of a run that are stored: `./outputs` (`output_collection`), the source directory, and directories that
-    are uploaded as they grow."""
+    """The parts of a run that are stored.
+
+    `output_collection` keeps `./outputs`, `snapshot_project` the source directory, and the directories in
+    `directories_to_watch` are uploaded as they grow.
+
+    Example:
+        config = RunConfiguration()
+        config.history.directories_to_watch.append("tensorboard")
+    """
 
     def __init__(self) -> None:
         self.output_collection = True
@@ -125,7 +198,12 @@ class HistoryConfiguration(Checked):
 
 
 class AmlComputeConfiguration(Checked):
-    """A machine size. Footplate's machines are your own, so this is only stored with the run."""
+    """A machine size, `vm_size` and `vm_priority`: a run without a cluster gets the resources of that size.
+
+    Example:
+        config = RunConfiguration()
+        config.amlcompute.vm_size = "STANDARD_D2_V2"
+    """
 
     def __init__(self) -> None:
         self.vm_size: Optional[str] = None
@@ -134,7 +212,12 @@ class AmlComputeConfiguration(Checked):
 
 
 class KubernetesComputeConfiguration(Checked):
-    """An instance type, only stored with the run."""
+    """An `instance_type`, only stored with the run.
+
+    Example:
+        config = RunConfiguration()
+        config.kubernetescompute.instance_type = "large"
+    """
 
     def __init__(self) -> None:
         self.instance_type: Optional[str] = None
@@ -142,7 +225,12 @@ class KubernetesComputeConfiguration(Checked):
 
 
 class SparkConfiguration(Checked):
-    """Stored with the run. Footplate does not run Spark."""
+    """Stored with the run. Footplate does not run Spark.
+
+    Example:
+        config = RunConfiguration()
+        config.spark.configuration["spark.app.name"] = "demo"
+    """
 
     def __init__(self) -> None:
         self.configuration: Dict[str, Any] = {
@@ -153,7 +241,12 @@ class SparkConfiguration(Checked):
 
 
 class HdiConfiguration(Checked):
-    """Stored with the run. Footplate does not run anything on HDInsight."""
+    """Stored with the run. Footplate does not run anything on HDInsight.
+
+    Example:
+        config = RunConfiguration()
+        config.hdi.yarn_deploy_mode = "client"
+    """
 
     def __init__(self) -> None:
         self.yarn_deploy_mode = "cluster"

@@ -40,7 +40,41 @@ _log = logging.getLogger(__name__)
 
 
 class ScriptRunConfig:
-    """A source directory with a script or a command. `run_config` stays editable until it is submitted."""
+    """A script or command and how to run it, for `experiment.submit`.
+
+    `run_config` stays editable until it is submitted, and so do the attributes with the names of the
+    arguments.
+
+    Args:
+        source_directory: The directory that is copied to the run; the current one by default.
+        script: The script, relative to `source_directory`.
+        arguments: Arguments of the script: strings, numbers, datasets and outputs in a list, or a string
+            that is split as a shell does.
+        run_config: How the script runs. If it is given, the arguments below are ignored with a warning.
+        compute_target: A cluster, its name, or `local`, the default.
+        environment: The environment of the script.
+        distributed_job_config: Nodes and processes: an MpiConfiguration, PyTorchConfiguration or
+            TensorflowConfiguration.
+        resume_from: The outputs of an earlier run, as a DataPath; the script gets `--resume-from PATH`.
+        max_run_duration_seconds: The time after which the run is canceled, 30 days by default; None for
+            no limit.
+        command: A command line instead of a script.
+        docker_runtime_config: Whether the run uses a container.
+
+    Raises:
+        UserErrorException: An argument has the wrong type.
+        RunConfigurationException: `distributed_job_config` is of an unknown class.
+
+    Example:
+        config = ScriptRunConfig(
+            source_directory="src",
+            script="train.py",
+            arguments=["--lr", 0.1],
+            environment=Environment("training"),
+            compute_target="local",
+        )
+        config.run_config.environment_variables["LOG_LEVEL"] = "debug"
+    """
 
     def __init__(
         self,

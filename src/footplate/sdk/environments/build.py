@@ -24,7 +24,22 @@ _KINDS: Kinds = {"not_found": _Forgotten}
 
 
 class ImageBuildDetails:
-    """A build on the server's machine. The name is Azure's; without containers there is no image."""
+    """A build of an environment on the server's machine, as `environment.build(workspace)` returns it.
+
+    The name is Azure's; without containers there is no image.
+
+    Args:
+        session: The connection to the server.
+        environment: The environment that is built.
+        digest: The digest of its lock.
+
+    Example:
+        environment = Environment("existing")
+        environment.python.user_managed_dependencies = True
+        build = environment.build(ws)
+        build.wait_for_completion(show_output=False)
+        print(build.status, build.get_log())
+    """
 
     def __init__(self, session: Session, environment: Environment, digest: str) -> None:
         self._session = session
@@ -33,16 +48,28 @@ class ImageBuildDetails:
 
     @property
     def status(self) -> str:
-        """Return Running, Succeeded or Failed."""
+        """`Running`, `Succeeded` or `Failed`."""
         return _STATUS[self._look(0, 0.0).state]
 
     def get_log(self) -> str:
+        """Return the log of the build so far.
+
+        Returns:
+            The text.
+        """
         return self._look(0, 0.0).text
 
     def wait_for_completion(self, show_output: bool = True) -> ImageBuildDetails:
-        """Wait for the end of the build; with `show_output`, print its log as it grows.
+        """Wait for the end of the build.
 
-        Raises UserErrorException with the reason if the build failed.
+        Args:
+            show_output: Whether to print the log as it grows.
+
+        Returns:
+            This object.
+
+        Raises:
+            UserErrorException: The build failed; the message has the reason.
         """
         seen = 0
         while True:

@@ -44,7 +44,30 @@ def package_name(requirement: str) -> str:
 class CondaDependencies:
     """Channels, conda packages (including python), pip packages and pip options.
 
-    Holds the content of a conda file, or the default template. An added package replaces the one of the same name.
+    It holds the content of a conda file, or a default template. An added package replaces the one of the
+    same name.
+
+    Args:
+        conda_dependencies_file_path: A conda environment file.
+
+    Raises:
+        UserErrorException: The file cannot be read or is not a conda file.
+
+    Example:
+        packages = CondaDependencies.create(pip_packages=["numpy"], python_version="3.11")
+        packages.add_channel("pytorch")
+        packages.remove_channel("anaconda")
+        packages.add_conda_package("scikit-learn=1.5")
+        packages.remove_conda_package("scikit-learn")
+        packages.add_pip_package("pandas>=2")
+        packages.remove_pip_package("numpy")
+        packages.set_pip_option("--pre")
+        packages.remove_pip_option("--pre")
+        packages.set_pip_index_url("https://pypi.org/simple")
+        packages.set_python_version("3.12")
+        print(packages.get_python_version(), packages.as_dict(), packages.serialize_to_string())
+        packages.save_to_file("conda")
+        packages.save("conda/other.yml")
     """
 
     def __init__(
@@ -69,9 +92,20 @@ class CondaDependencies:
         python_version: Optional[str] = None,
         pin_sdk_version: bool = True,
     ) -> CondaDependencies:
-        """Create the dependencies; `pip_packages` replaces the default ones.
+        """Create dependencies from lists.
 
-        `pin_sdk_version` is accepted and ignored: Footplate provides its own SDK.
+        Args:
+            pip_indexurl: The package index of pip.
+            pip_packages: Packages for pip; they replace the default ones.
+            conda_packages: Packages for conda.
+            python_version: The version of Python, `3.10.18` by default.
+            pin_sdk_version: Accepted and ignored: Footplate provides its own SDK.
+
+        Returns:
+            The dependencies.
+
+        Raises:
+            UserErrorException: A list is a string, or an element is not one.
         """
         made = CondaDependencies()
         made.set_python_version(python_version or CREATED_PYTHON)
@@ -89,23 +123,31 @@ class CondaDependencies:
 
     @property
     def conda_channels(self) -> Iterator[str]:
+        """An iterator over the channels."""
         return iter(tuple(self._channels))
 
     @property
     def conda_packages(self) -> Iterator[str]:
+        """An iterator over the conda packages, including python."""
         return iter(tuple(self._conda))
 
     @property
     def pip_packages(self) -> Iterator[str]:
+        """An iterator over the pip packages."""
         return iter(tuple(self._pip))
 
     @property
     def pip_options(self) -> Iterator[str]:
+        """An iterator over the options of pip."""
         return iter(tuple(self._options))
 
     def get_python_version(self) -> Optional[str]:
-        """Return `3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None without
-        one."""
+        """Return the version of Python.
+
+        Returns:
+            `3.9` for `python=3.9`, `python==3.9` and `python=3.9.*`; `>=3.8` for `python>=3.8`; None without
+            one.
+        """
         for package in self._conda:
             if package_name(package) == "python":
                 found = _NAME.match(package)
@@ -117,29 +159,84 @@ class CondaDependencies:
     # ── changing ──
 
     def set_python_version(self, version: str) -> None:
+        """Set the version of Python.
+
+        Args:
+            version: The version, such as `3.11`.
+        """
         self.add_conda_package(f"python={version}")
 
     def add_channel(self, channel: str) -> None:
+        """Add a conda channel, unless it is there.
+
+        Args:
+            channel: The name or the address of the channel.
+
+        Raises:
+            UserErrorException: `channel` is not a string.
+        """
         if _text("channel", channel) not in self._channels:
             self._channels.append(channel)
 
     def remove_channel(self, channel: str) -> None:
+        """Remove a conda channel.
+
+        Args:
+            channel: The name or the address of the channel.
+        """
         self._channels = [known for known in self._channels if known != channel]
 
     def add_conda_package(self, conda_package: str) -> None:
+        """Add a conda package, or replace the one of the same name.
+
+        Args:
+            conda_package: The package, such as `scikit-learn=1.5`.
+
+        Raises:
+            UserErrorException: `conda_package` is not a string.
+        """
         _put(self._conda, _text("conda_package", conda_package))
 
     def remove_conda_package(self, conda_package: str) -> None:
+        """Remove a conda package.
+
+        Args:
+            conda_package: Its name, with or without a version.
+        """
         self._conda = [p for p in self._conda if package_name(p) != package_name(conda_package)]
 
     def add_pip_package(self, pip_package: str) -> None:
+        """Add a pip package, or replace the one of the same name.
+
+        Args:
+            pip_package: The package, such as `torch==2.4` or the address of a wheel.
+
+        Raises:
+            UserErrorException: `pip_package` is not a string.
+        """
         _put(self._pip, _text("pip_package", pip_package))
 
     def remove_pip_package(self, pip_package: str) -> None:
+        """Remove a pip package.
+
+        Args:
+            pip_package: Its name, with or without a version.
+        """
         self._pip = [p for p in self._pip if package_name(p) != package_name(pip_package)]
 
     def set_pip_requirements(self, pip_requirements: Sequence[str]) -> None:
-        """Replace all pip packages and options by lines of a requirements file."""
+        """Replace all pip packages and options by the lines of a requirements file.
+
+        Args:
+            pip_requirements: The lines.
+
+        Raises:
+            UserErrorException: It is not a list of strings.
+
+        Example:
+            packages = CondaDependencies()
+            packages.set_pip_requirements(["--pre", "numpy", "# a comment"])
+        """
         lines = [line.strip() for line in list_of_strings("pip_requirements", pip_requirements)]
         lines = [line for line in lines if line and not line.startswith("#")]
         # An editable install is a package that is written as an option.
@@ -147,7 +244,14 @@ class CondaDependencies:
         self._pip = [line for line in lines if not line.startswith("-") or _is_editable(line)]
 
     def set_pip_option(self, pip_option: str) -> None:
-        """Set an option; it replaces one of the same name, except for options that may occur several times."""
+        """Set an option of pip. It replaces one of the same name, unless pip accepts several.
+
+        Args:
+            pip_option: The option with its value, such as `--extra-index-url https://…`.
+
+        Raises:
+            UserErrorException: The option does not begin with a dash.
+        """
         option = _text("pip_option", pip_option).strip()
         if not option.startswith("-"):
             raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip expects it: --pre")
@@ -157,28 +261,89 @@ class CondaDependencies:
             self._options.append(option)
 
     def remove_pip_option(self, pip_option: str) -> None:
+        """Remove an option of pip.
+
+        Args:
+            pip_option: The option; its value makes no difference.
+        """
         self._options = [known for known in self._options if _option_name(known) != _option_name(pip_option)]
 
     def set_pip_index_url(self, index_url: str) -> None:
+        """Set the package index of pip.
+
+        Args:
+            index_url: The address.
+        """
         self.set_pip_option(index_url if index_url.startswith("-") else f"--index-url {index_url}")
 
     def add_tensorflow_conda_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        """Add TensorFlow as a conda package, in place of one that is there.
+
+        Args:
+            core_type: `cpu` or `gpu`.
+            version: The version; the newest by default.
+
+        Raises:
+            UserErrorException: `core_type` is something else.
+
+        Example:
+            packages = CondaDependencies()
+            packages.add_tensorflow_conda_package(version="2.15")
+            packages.remove_tensorflow_conda_package()
+        """
         self.remove_tensorflow_conda_package()
         self.add_conda_package(_versioned(_for_core("tensorflow", core_type), "=", version))
 
     def remove_tensorflow_conda_package(self) -> None:
+        """Remove TensorFlow from the conda packages.
+
+        Example:
+            packages = CondaDependencies()
+            packages.remove_tensorflow_conda_package()
+        """
         for name in ("tensorflow", "tensorflow-gpu"):
             self.remove_conda_package(name)
 
     def add_tensorflow_pip_package(self, core_type: str = "cpu", version: Optional[str] = None) -> None:
+        """Add TensorFlow as a pip package, in place of one that is there.
+
+        Args:
+            core_type: `cpu` or `gpu`.
+            version: The version; the newest by default.
+
+        Raises:
+            UserErrorException: `core_type` is something else.
+
+        Example:
+            packages = CondaDependencies()
+            packages.add_tensorflow_pip_package(version="2.15.0")
+        """
         self.remove_tensorflow_pip_package()
         self.add_pip_package(_versioned(_for_core("tensorflow", core_type), "==", version))
 
     def remove_tensorflow_pip_package(self) -> None:
+        """Remove TensorFlow from the pip packages.
+
+        Example:
+            packages = CondaDependencies()
+            packages.remove_tensorflow_pip_package()
+        """
         for name in ("tensorflow", "tensorflow-gpu"):
             self.remove_pip_package(name)
 
     def add_cntk_package(self, core_type: str = "cpu") -> None:
+        """Add CNTK as a pip package. It has not been released since 2019.
+
+        Args:
+            core_type: `cpu` or `gpu`.
+
+        Raises:
+            UserErrorException: `core_type` is something else.
+
+        Example:
+            packages = CondaDependencies()
+            packages.add_cntk_package("cpu")
+        """
         for name in ("cntk", "cntk-gpu"):
             self.remove_pip_package(name)
         self.add_pip_package(_for_core("cntk", core_type))
@@ -186,17 +351,34 @@ class CondaDependencies:
     # ── as data and as a file ──
 
     def as_dict(self) -> Dict[str, Any]:
+        """Return the dependencies as the data of a conda file.
+
+        Returns:
+            A dict with `name`, `channels` and `dependencies`.
+        """
         dependencies: List[Any] = list(self._conda)
         if self._pip or self._options:
             dependencies.append({"pip": [*self._options, *self._pip]})
         return {"name": self.name, "dependencies": dependencies, "channels": list(self._channels)}
 
     def serialize_to_string(self) -> str:
-        """Return the text of a conda environment file."""
+        """Return the text of a conda environment file.
+
+        Returns:
+            YAML.
+        """
         return yaml.dumps(self.as_dict())
 
     def save_to_file(self, base_directory: str, conda_file_path: Optional[str] = None) -> str:
-        """Write the conda file to `base_directory` and return its name there."""
+        """Write the conda file into a directory.
+
+        Args:
+            base_directory: The directory; it is created if needed.
+            conda_file_path: The name of the file there, `conda_dependencies.yml` by default.
+
+        Returns:
+            The name of the file in the directory.
+        """
         name = conda_file_path or DEFAULT_FILE
         target = os.path.join(base_directory, name)
         os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
@@ -205,6 +387,14 @@ class CondaDependencies:
         return name
 
     def save(self, path: Optional[str] = None) -> str:
+        """Write the conda file.
+
+        Args:
+            path: The file, or a directory for `conda_dependencies.yml`; the current directory by default.
+
+        Returns:
+            The path of the file.
+        """
         target = path or DEFAULT_FILE
         if os.path.isdir(target):
             target = os.path.join(target, DEFAULT_FILE)

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
 
 class DockerImageDetails(Dict[str, Any]):
-    """A dictionary with attributes. Without containers there is no image; the paths then name the directory."""
+    """The result of building an environment: a dict with attributes.
+
+    Without containers there is no image; the paths then name the directory.
+
+    Example:
+        environment = Environment("existing")
+        environment.python.user_managed_dependencies = True
+        details = environment.get_image_details(ws)
+        print(details.image_exist, details.image, details["ingredients"])
+    """
 
     @property
     def image_exist(self) -> bool:
@@ -23,28 +32,32 @@ class DockerImageDetails(Dict[str, Any]):
 
     @property
     def image(self) -> Optional[str]:
-        """Return the image's name; None for an environment without one."""
+        """The name of the image; None for an environment without one."""
         return self["image"]
 
     @property
     def registry(self) -> Optional[str]:
+        """The address of the registry of the base image."""
         return self["registry"]
 
     @property
     def repository(self) -> Optional[str]:
+        """The repository of the image; None for an environment without one."""
         return self["repository"]
 
     @property
     def dockerfile(self) -> Optional[str]:
+        """The text of the Dockerfile."""
         return self["ingredients"]["dockerfile"]
 
     @property
     def environment_path(self) -> Optional[str]:
-        """Return the directory of the environment, once it is built."""
+        """The directory of the environment, once it is built."""
         return self["pythonEnvironment"]["condaEnvironmentPath"]
 
     @property
     def interpreter_path(self) -> Optional[str]:
+        """The path of its Python, once it is built."""
         return self["pythonEnvironment"]["interpreterPath"]
 
 

@@ -23,7 +23,16 @@ _log = logging.getLogger(__name__)
 
 
 class PythonSection(Checked):
-    """The interpreter: an existing one (`user_managed_dependencies`), or one built with `conda_dependencies`."""
+    """The interpreter of an environment: an existing one, or one built with `conda_dependencies`.
+
+    `user_managed_dependencies` chooses the existing one at `interpreter_path`. Setting
+    `conda_dependencies_file` reads that file.
+
+    Example:
+        environment = Environment("existing")
+        environment.python.user_managed_dependencies = True
+        environment.python.interpreter_path = "/usr/bin/python3"
+    """
 
     def __init__(self) -> None:
         self.interpreter_path = "python"
@@ -40,7 +49,16 @@ class PythonSection(Checked):
 
 
 class ContainerRegistry(Checked):
-    """The registry of an image. The server encrypts the password; no definition, run, lock or log contains it."""
+    """The registry of an image: `address`, `username` and `password`.
+
+    The server encrypts the password; no definition, run, lock or log contains it.
+
+    Example:
+        environment = Environment.from_docker_image("private", "training:1")
+        environment.docker.base_image_registry.address = "registry.example.com"
+        environment.docker.base_image_registry.username = "ada"
+        environment.docker.base_image_registry.password = "s3cr3t"
+    """
 
     def __init__(self) -> None:
         self.address: Optional[str] = None
@@ -55,6 +73,17 @@ class ContainerRegistry(Checked):
 
 
 class DockerImagePlatform(Checked):
+    """The operating system and processor of an image, stored with the environment.
+
+    Args:
+        os: The operating system.
+        architecture: The processor.
+
+    Example:
+        environment = Environment("training")
+        environment.docker.platform = DockerImagePlatform(architecture="arm64")
+    """
+
     def __init__(self, os: str = "Linux", architecture: str = "amd64") -> None:
         self.os = os
         self.architecture = architecture
@@ -62,7 +91,22 @@ class DockerImagePlatform(Checked):
 
 
 class DockerBuildContext(Checked):
-    """A directory with a Dockerfile: in the workspace's store (`from_local_directory`), or in a git repository."""
+    r"""A directory with a Dockerfile: in the workspace's store, or in a git repository.
+
+    Args:
+        location_type: `snapshot` or `git`.
+        location: The id of the snapshot, or the address of the repository.
+        dockerfile_path: The Dockerfile, relative to the directory.
+
+    Raises:
+        UserErrorException: `location_type` is unknown.
+
+    Example:
+        with open("src/Dockerfile", "w") as file:
+            file.write("FROM docker.io/library/python:3.11\n")
+        local = DockerBuildContext.from_local_directory(ws, "src")
+        remote = DockerBuildContext.from_git("https://github.com/example/images.git#main")
+    """
 
     def __init__(self, location_type: str, location: str, dockerfile_path: str = "Dockerfile") -> None:
         if location_type not in ("snapshot", "git"):
@@ -79,7 +123,20 @@ class DockerBuildContext(Checked):
     def from_local_directory(
         workspace: Workspace, path: str, dockerfile_path: str = "Dockerfile"
     ) -> DockerBuildContext:
-        """Upload the directory as it is now to the workspace's store."""
+        """Upload a directory as it is now to the workspace's store.
+
+        Args:
+            workspace: The workspace.
+            path: The local directory.
+            dockerfile_path: The Dockerfile, relative to the directory.
+
+        Returns:
+            The build context.
+
+        Raises:
+            UserErrorException: There is no such Dockerfile.
+            SnapshotException: The directory cannot be read.
+        """
         folder = os.fspath(path)
         if not os.path.isfile(os.path.join(folder, dockerfile_path)):
             raise UserErrorException(
@@ -90,15 +147,34 @@ class DockerBuildContext(Checked):
 
     @staticmethod
     def from_git(url: str, dockerfile_path: str = "Dockerfile") -> DockerBuildContext:
-        """Use a repository: its address, with `#branch` unless it is the default branch."""
+        """Use a git repository.
+
+        Args:
+            url: Its address, with `#branch` unless it is the default branch.
+            dockerfile_path: The Dockerfile, relative to the repository.
+
+        Returns:
+            The build context.
+        """
         return DockerBuildContext("git", url, dockerfile_path)
 
 
 class DockerSection(Checked):
-    """The container of a run: what it is made from, and how it is started.
+    """The container of a run: its source, and how it is started.
 
-    `base_image`, `base_dockerfile` and `build_context` exclude each other: setting one clears the others. If
-    `base_image` is left unchanged, Footplate chooses an image.
+    `base_image`, `base_dockerfile` and `build_context` exclude each other: setting one clears the others.
+    If `base_image` is left unchanged, Footplate chooses an image.
+
+    Args:
+        **kwargs: Values of attributes.
+
+    Raises:
+        UserErrorException: A Dockerfile cannot be read.
+
+    Example:
+        environment = Environment("training")
+        environment.docker.base_image = "docker.io/library/python:3.11"
+        environment.docker.shm_size = "8g"
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -156,6 +232,16 @@ def _dockerfile_text(source: Any) -> str:
 
 
 class SparkPackage(Checked):
+    """A Maven package of Spark, stored with the environment.
+
+    Args:
+        group, artifact, version: The coordinates of the package.
+
+    Example:
+        environment = Environment("spark")
+        environment.spark.packages.append(SparkPackage("com.example", "reader", "1.0"))
+    """
+
     def __init__(
         self, group: Optional[str] = None, artifact: Optional[str] = None, version: Optional[str] = None
     ) -> None:
@@ -166,7 +252,12 @@ class SparkPackage(Checked):
 
 
 class SparkSection(Checked):
-    """Stored with the environment. Footplate does not run Spark."""
+    """Stored with the environment. Footplate does not run Spark.
+
+    Example:
+        environment = Environment("spark")
+        environment.spark.repositories.append("https://repo.example.com")
+    """
 
     def __init__(self) -> None:
         self.repositories: List[str] = []
@@ -176,7 +267,12 @@ class SparkSection(Checked):
 
 
 class DatabricksSection(Checked):
-    """Stored with the environment. Footplate does not run anything on Databricks."""
+    """Stored with the environment. Footplate does not run anything on Databricks.
+
+    Example:
+        environment = Environment("databricks")
+        environment.databricks.pypi_libraries.append("numpy")
+    """
 
     def __init__(self) -> None:
         self.maven_libraries: List[Any] = []
@@ -188,7 +284,13 @@ class DatabricksSection(Checked):
 
 
 class RSection(Checked):
-    """Stored with the environment. Footplate does not install R packages."""
+    """Stored with the environment. Footplate does not install R packages.
+
+    Example:
+        environment = Environment("r")
+        environment.r = RSection()
+        environment.r.r_version = "4.3"
+    """
 
     def __init__(self) -> None:
         self.r_version: Optional[str] = None

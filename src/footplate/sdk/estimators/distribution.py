@@ -16,7 +16,16 @@ from footplate.sdk.exceptions import TrainingException
 
 
 class Mpi(Checked):
-    """Processes started by `mpirun`, `process_count_per_node` on each node, for Horovod and mpi4py."""
+    """Processes started by `mpirun`, for Horovod and mpi4py.
+
+    Args:
+        process_count_per_node: Processes on each node.
+
+    Example:
+        estimator = Estimator(
+            "src", entry_script="train.py", compute_target="local", distributed_training=Mpi(process_count_per_node=2)
+        )
+    """
 
     def __init__(self, process_count_per_node: int = 1) -> None:
         self.process_count_per_node = process_count_per_node
@@ -24,7 +33,18 @@ class Mpi(Checked):
 
 
 class ParameterServer(Checked):
-    """TensorFlow's distribution: workers, and parameter servers that hold the variables."""
+    """TensorFlow's distribution: workers, and parameter servers that hold the variables.
+
+    Args:
+        worker_count: The number of workers.
+        parameter_server_count: The number of parameter servers.
+
+    Example:
+        distribution = ParameterServer(worker_count=2, parameter_server_count=1)
+        estimator = TensorFlow(
+            "src", entry_script="train.py", compute_target="local", distributed_training=distribution
+        )
+    """
 
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
         self.worker_count = worker_count
@@ -33,14 +53,26 @@ class ParameterServer(Checked):
 
 
 class Gloo(Checked):
-    """PyTorch's process group over Gloo."""
+    """PyTorch's process group over Gloo.
+
+    Example:
+        estimator = PyTorch(
+            "src", entry_script="train.py", compute_target="local", distributed_training=Gloo()
+        )
+    """
 
     def __init__(self) -> None:
         self._seal()
 
 
 class Nccl(Checked):
-    """PyTorch's process group over NCCL."""
+    """PyTorch's process group over NCCL.
+
+    Example:
+        estimator = PyTorch(
+            "src", entry_script="train.py", compute_target="local", distributed_training=Nccl()
+        )
+    """
 
     def __init__(self) -> None:
         self._seal()

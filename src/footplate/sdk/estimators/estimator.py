@@ -29,9 +29,52 @@ if TYPE_CHECKING:
 
 
 class Estimator:
-    """A training script with its parameters, packages and distribution. `run_config` can be edited until submission.
+    """A training script with its parameters, packages and distribution, for `experiment.submit`.
 
-    Parameters after `source_directory` are keyword-only.
+    It is deprecated in Azure's SDK; the warning of the constructor shows the equivalent ScriptRunConfig.
+    `run_config` can be edited until submission. Arguments after `source_directory` are keyword-only.
+
+    Args:
+        source_directory: The directory that is copied to the run.
+        compute_target: A cluster, its name, or `local`.
+        vm_size: A VM size of Azure, in place of a target.
+        vm_priority: `dedicated` or `lowpriority`.
+        entry_script: The script, relative to `source_directory`.
+        script_params: Arguments of the script as a dict: `{"--lr": 0.1}`. The value of a flag is empty.
+        node_count: The number of nodes.
+        process_count_per_node: Processes on each node.
+        distributed_backend: `mpi`, `ps`, `gloo` or `nccl`; the older form of `distributed_training`.
+        distributed_training: An Mpi, ParameterServer, Gloo or Nccl.
+        use_gpu: Whether the run needs GPUs.
+        use_docker: Whether to use a container if an image is given.
+        custom_docker_base_image: The older name of `custom_docker_image`.
+        custom_docker_image: The image of the container.
+        image_registry_details: The registry of the image.
+        user_managed: Whether to use an existing Python as it is.
+        conda_packages: Packages for conda.
+        pip_packages: Packages for pip.
+        conda_dependencies_file_path: The older name of `conda_dependencies_file`.
+        pip_requirements_file_path: The older name of `pip_requirements_file`.
+        conda_dependencies_file: A conda file, relative to `source_directory`.
+        pip_requirements_file: A requirements file, relative to `source_directory`.
+        environment_variables: Environment variables of the script.
+        environment_definition: A whole environment, in place of packages.
+        inputs: Datasets and data references of the run.
+        source_directory_data_store: Stored with the run.
+        shm_size: The size of `/dev/shm` in the container.
+        resume_from: The outputs of an earlier run, as a DataPath.
+        max_run_duration_seconds: The time after which the run is canceled.
+
+    Raises:
+        TrainingException: A value is not valid, or two arguments contradict each other.
+        TypeError: An argument is unknown.
+
+    Example:
+        estimator = Estimator(
+            "src", entry_script="train.py", script_params={"--lr": 0.1}, compute_target="local", user_managed=True
+        )
+        print(list(estimator.conda_dependencies.pip_packages), estimator.whole_environment(ws).name)
+        experiment.submit(estimator).wait_for_completion()
     """
 
     _backends: Tuple[str, ...] = ("mpi",)  # values of distributed_backend
@@ -118,7 +161,16 @@ class Estimator:
 
     @classmethod
     def show_signature(cls) -> None:
-        """Make `help` and `inspect.signature` list every parameter of this class instead of `**parameters`."""
+        """Make `help` and `inspect.signature` list every parameter of this class instead of `**parameters`.
+
+        Subclasses call it once.
+
+        Example:
+            class Mine(Estimator):
+                pass
+
+            Mine.show_signature()
+        """
         own = inspect.signature(cls.__init__).parameters
         taken = {**inspect.signature(Estimator.__init__).parameters, **own}
         cls.__signature__ = inspect.Signature(  # pyright: ignore[reportAttributeAccessIssue]  # Python's documented way
@@ -162,7 +214,16 @@ class Estimator:
         return self.run_config.environment.python.conda_dependencies
 
     def whole_environment(self, workspace: Workspace) -> Environment:
-        """Return the environment with the framework's packages, unless it was replaced or is managed by the user."""
+        """Return the environment with the framework's packages.
+
+        It is returned as it is if it was replaced or is managed by the user.
+
+        Args:
+            workspace: The workspace.
+
+        Returns:
+            A copy of the environment.
+        """
         own = self.run_config.environment
         described = own is self._described and not own.python.user_managed_dependencies
         if self.curated_environment is None or not described:

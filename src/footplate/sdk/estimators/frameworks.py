@@ -17,7 +17,11 @@ _log = logging.getLogger(__name__)
 
 
 class _FrameworkEstimator(Estimator):
-    """An estimator with a `framework_version`; if it is missing, a default is used and logged."""
+    """An estimator with a `framework_version`; if it is missing, a default is used and logged.
+
+    Args:
+        framework_version: The version of the framework.
+    """
 
     _framework = ""
     _versions: Tuple[str, ...] = ()
@@ -36,7 +40,14 @@ class _FrameworkEstimator(Estimator):
 
     @classmethod
     def get_supported_versions(cls) -> List[str]:
-        """Return the values that `framework_version` accepts."""
+        """Return the values that `framework_version` accepts.
+
+        Returns:
+            A list of versions.
+
+        Example:
+            print(PyTorch.get_supported_versions())
+        """
         return list(cls._versions)
 
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
@@ -59,7 +70,21 @@ class _FrameworkEstimator(Estimator):
 
 
 class TensorFlow(_FrameworkEstimator):
-    """TensorFlow on one node, over MPI with Horovod, or with workers and parameter servers."""
+    """TensorFlow on one node, over MPI with Horovod, or with workers and parameter servers.
+
+    It is deprecated in Azure's SDK; the warning of the constructor shows the equivalent ScriptRunConfig.
+
+    Args:
+        worker_count: The number of workers; the older form of `ParameterServer(worker_count=…)`.
+        parameter_server_count: The number of parameter servers, likewise.
+        framework_version: The version of TensorFlow; 1.13 by default.
+
+    Raises:
+        TrainingException: The version is not supported, or a value is not valid.
+
+    Example:
+        estimator = TensorFlow("src", entry_script="train.py", compute_target="local", framework_version="2.3")
+    """
 
     _framework = "TensorFlow"
     _backends = _distributions = ("mpi", "ps")
@@ -80,7 +105,19 @@ class TensorFlow(_FrameworkEstimator):
 
 
 class PyTorch(_FrameworkEstimator):
-    """PyTorch on one node, over MPI with Horovod, or with a process group over Gloo or NCCL."""
+    """PyTorch on one node, over MPI with Horovod, or with a process group over Gloo or NCCL.
+
+    It is deprecated in Azure's SDK; the warning of the constructor shows the equivalent ScriptRunConfig.
+
+    Args:
+        framework_version: The version of PyTorch; 1.4 by default.
+
+    Raises:
+        TrainingException: The version is not supported, or a value is not valid.
+
+    Example:
+        estimator = PyTorch("src", entry_script="train.py", compute_target="local", framework_version="1.6")
+    """
 
     _framework = "PyTorch"
     _backends = _distributions = ("mpi", "gloo", "nccl")
@@ -89,7 +126,19 @@ class PyTorch(_FrameworkEstimator):
 
 
 class Chainer(_FrameworkEstimator):
-    """Chainer on one node, or over MPI with ChainerMN."""
+    """Chainer on one node, or over MPI with ChainerMN.
+
+    It is deprecated in Azure's SDK; the warning of the constructor shows the equivalent ScriptRunConfig.
+
+    Args:
+        framework_version: The version of Chainer; 5.1.0 by default.
+
+    Raises:
+        TrainingException: The version is not supported, or a value is not valid.
+
+    Example:
+        estimator = Chainer("src", entry_script="train.py", compute_target="local", framework_version="7.0.0")
+    """
 
     _framework = "Chainer"
     _backends = _distributions = ("mpi",)
@@ -98,7 +147,20 @@ class Chainer(_FrameworkEstimator):
 
 
 class SKLearn(_FrameworkEstimator):
-    """scikit-learn, in one process on one node."""
+    """scikit-learn, in one process on one node.
+
+    It is deprecated in Azure's SDK; the warning of the constructor shows the equivalent ScriptRunConfig.
+
+    Args:
+        framework_version: The version of scikit-learn; 0.20.3.
+
+    Raises:
+        TrainingException: The version is not supported, or a value is not valid.
+        TypeError: An argument about nodes, processes or GPUs was given.
+
+    Example:
+        estimator = SKLearn("src", entry_script="train.py", compute_target="local", pip_packages=["pandas"])
+    """
 
     _framework = "Scikit-learn"
     _versions = ("0.20.3",)

@@ -23,7 +23,28 @@ _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
 
 
 class Experiment:
-    """`Experiment(workspace, name)` is the experiment with that name; it is created if it does not exist."""
+    """A named group of runs in a workspace.
+
+    `Experiment(workspace, name)` is the experiment with that name; it is created if it does not exist.
+
+    Args:
+        workspace: The workspace that holds the experiment.
+        name: Letters, digits, `_` and `-`, starting with a letter or digit; at most 255 characters.
+        **kwargs: Accepted for Azure's private options, and ignored.
+
+    Raises:
+        UserErrorException: `workspace` is not a workspace, or `name` is not an experiment name.
+
+    Example:
+        experiment = Experiment(ws, "fraud")
+        experiment.tag("team", "risk")
+        experiment.set_tags({"stage": "research", "owner": "ada"})
+        experiment.remove_tags(["stage"])
+        print(experiment.name, experiment.tags, experiment.get_portal_url())
+        experiment.archive()
+        experiment.reactivate()
+        experiment.refresh()
+    """
 
     def __init__(self, workspace: Workspace, name: str, **kwargs: Any) -> None:
         if not hasattr(workspace, "session"):
@@ -65,7 +86,28 @@ class Experiment:
     def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run: ...
 
     def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
-        """Submit the run and return at once. The run outlives this process."""
+        """Submit a run and return at once. The run outlives this process.
+
+        Args:
+            config: The work: a ScriptRunConfig, HyperDriveConfig, estimator or NotebookRunConfig.
+            tags: Tags of the run. Values become strings.
+            **kwargs: `run_id` chooses the id of the run; by default it is made of the experiment's name,
+                the time and random digits.
+
+        Returns:
+            The run, as a ScriptRun or HyperDriveRun.
+
+        Raises:
+            AzureMLException: `config` cannot be submitted.
+            ExperimentExecutionException: The source directory or the compute target does not exist.
+            UserErrorException: The configuration contradicts itself, or an option is unknown.
+            SnapshotException: The source directory cannot be read.
+
+        Example:
+            config = ScriptRunConfig(source_directory="src", script="train.py", arguments=["--lr", 0.1])
+            run = experiment.submit(config, tags={"purpose": "baseline"})
+            run.wait_for_completion(show_output=True)
+        """
         return self._submit(config, tags, None, kwargs)
 
     def _submit(
@@ -88,7 +130,32 @@ class Experiment:
         tags: Optional[Mapping[str, Any]] = None,
         **kwargs: Any,
     ) -> Run:
-        """Start a run that this process executes: log to it, then call `complete()`, or use it in `with`."""
+        """Start a run that this process executes, for example a notebook.
+
+        Call `complete()` when the work is done, or use the run in `with`. If the process dies, the server
+        ends the run as Failed.
+
+        Args:
+            name: A name, as `run.name`.
+            run_id: The id of the run; a random one by default.
+            outputs: The directory whose files become artifacts when the run ends, `./outputs` by default.
+                False tracks no directory.
+            snapshot_directory: The directory of which the run keeps a copy; None keeps none.
+            display_name: The name shown in lists. It need not be unique.
+            tags: Tags of the run. Values become strings.
+            **kwargs: Accepted for Azure's private options, and ignored.
+
+        Returns:
+            The running run.
+
+        Raises:
+            SnapshotException: The snapshot directory cannot be read.
+            ServiceException: A run with this `run_id` exists.
+
+        Example:
+            with experiment.start_logging(snapshot_directory=None, tags={"kind": "notebook"}) as run:
+                run.log("loss", 0.25)
+        """
         return runs.interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
 
     def start_group(
@@ -101,10 +168,31 @@ class Experiment:
     ) -> Run:
         """Start a parent run that the server ends when all its children have ended; this process may exit.
 
-        `children` are configurations, in a list or by key. The run id of a child is `<group>_<key>`. Without `children`
-        the group is open: add them with `submit_child`, then call `complete()`, or use the group in `with`. The group
-        fails if a child fails, is canceled if all were canceled, and completes otherwise. `restart()` restarts the
-        children that did not complete.
+        The group fails if a child fails, is canceled if all were canceled, and completes otherwise.
+        `restart()` restarts the children that did not complete.
+
+        Args:
+            children: Configurations, in a list or by key. The run id of a child is `<group>_<key>`. Without
+                children the group is open: add them with `submit_child`, then call `complete()`, or use the
+                group in `with`.
+            name: A name, as `run.name`.
+            run_id: The id of the group; by default it is made of the experiment's name, the time and random
+                digits.
+            display_name: The name shown in lists.
+            tags: Tags of the group. Values become strings.
+
+        Returns:
+            The group's run.
+
+        Raises:
+            UserErrorException: `children` is neither a list nor a dict.
+            ExperimentExecutionException: A source directory does not exist.
+
+        Example:
+            folds = {f"fold{k}": ScriptRunConfig("src", "train.py", arguments=[k]) for k in range(3)}
+            group = experiment.start_group(folds, display_name="cross-validation")
+            group.wait_for_completion()
+            print([child.id for child in group.get_children()])
         """
         return runs.groups.start_group(self, children, name, run_id, display_name, tags or {})
 
@@ -117,10 +205,25 @@ class Experiment:
         status: Union[str, Sequence[str], None] = None,
         where: Optional[str] = None,
     ) -> Iterator[Run]:
-        """Yield runs that are not archived, newest first; child runs only with `include_children`.
+        """Yield runs that are not archived, newest first. Pages are requested as needed.
 
-        `where` filters on the server: `where="metrics.loss < 0.2 and params.lr >= 0.01 and started > '2h ago'"`. Pages
-        are requested as needed.
+        Args:
+            type: Only runs of this type, such as `azureml.scriptrun` or `hyperdrive`.
+            tags: Only runs with this tag: a key, or a dict of keys and values.
+            properties: Only runs with this property: a key, or a dict of keys and values.
+            include_children: Whether to include child runs.
+            status: Only runs with this status, or one of these.
+            where: A filter that the server evaluates, on metrics, parameters, tags, times and states.
+
+        Returns:
+            An iterator of runs.
+
+        Raises:
+            UserErrorException: A filter cannot be understood.
+
+        Example:
+            for run in experiment.get_runs(where="metrics.loss < 0.2 and started > '2h ago'"):
+                print(run.id, run.get_metrics("loss"))
         """
         query = dict(filters(type, tags, properties, status, where), parent="any" if include_children else None)
         query["archived"] = False
@@ -130,21 +233,30 @@ class Experiment:
 
     @property
     def name(self) -> str:
+        """The name, unique in the workspace."""
         return self._view.name
 
     @property
     def id(self) -> str:
+        """The id that the server gave the experiment."""
         return self._view.id
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags, as last read from the server."""
         return dict(self._view.tags)
 
     @property
     def archived_time(self) -> Optional[datetime]:
+        """The time at which the experiment was archived; None while it is active."""
         return None if self._view.archived is None else utc_time(self._view.archived)
 
     def get_portal_url(self) -> str:
+        """Return the address of the experiment: on one machine a `footplate://` name, otherwise a URL.
+
+        Returns:
+            The address.
+        """
         session = self.workspace.session
         base = "footplate://" if session.is_local else session.endpoint.rstrip("/") + "/"
         return f"{base}experiments/{self.name}"
@@ -152,14 +264,24 @@ class Experiment:
     # ── changing ──
 
     def refresh(self) -> None:
+        """Read the experiment's tags and state from the server again."""
         found = _listed(self.workspace, {"name": self.name})
         if found:
             self._view = found[0]
 
     def archive(self) -> None:
+        """Hide the experiment from lists. Its runs stay."""
         self._change(archived=True)
 
     def reactivate(self, new_name: Optional[str] = None) -> None:
+        """Show an archived experiment in lists again.
+
+        Args:
+            new_name: Must be None: an experiment cannot be renamed.
+
+        Raises:
+            UserErrorException: `new_name` was given.
+        """
         if new_name is not None:
             raise UserErrorException(
                 f"new_name is {new_name!r}", hint="an experiment cannot be renamed; leave new_name out"
@@ -167,12 +289,28 @@ class Experiment:
         self._change(archived=False)
 
     def tag(self, key: str, value: Any = None) -> None:
+        """Add one tag, or replace its value.
+
+        Args:
+            key: The name of the tag.
+            value: Its value, stored as a string; None stays None.
+        """
         self.set_tags({key: value})
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
+        """Add tags, or replace their values. Other tags stay.
+
+        Args:
+            tags: Values by name. Values become strings; None stays None.
+        """
         self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
+        """Remove tags. Names that do not exist are skipped.
+
+        Args:
+            tags: One name, or several.
+        """
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def _change(self, **change: Any) -> None:
@@ -185,6 +323,24 @@ class Experiment:
         view_type: str = "ActiveOnly",
         tags: Filter = None,
     ) -> List[Experiment]:
+        """Return the experiments of a workspace.
+
+        Args:
+            workspace: The workspace.
+            experiment_name: Only the experiment with this name.
+            view_type: `ActiveOnly`, `ArchivedOnly` or `All`.
+            tags: Only experiments with this tag: a key, or a dict of keys and values.
+
+        Returns:
+            A list of experiments.
+
+        Raises:
+            UserErrorException: `view_type` is unknown.
+
+        Example:
+            for each in Experiment.list(ws, view_type="All", tags="team"):
+                print(each.name, each.archived_time)
+        """
         if view_type not in _ARCHIVED:
             raise UserErrorException(f"view_type is {view_type!r}", hint=f"use one of {', '.join(_ARCHIVED)}")
         found = _listed(workspace, {"name": experiment_name, "archived": _ARCHIVED[view_type]})
@@ -192,7 +348,19 @@ class Experiment:
 
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
-        """Delete an experiment that has no runs."""
+        """Delete an experiment that has no runs.
+
+        Args:
+            workspace: The workspace.
+            experiment_id: The id of the experiment, not its name.
+
+        Raises:
+            ServiceException: The experiment does not exist or has runs.
+
+        Example:
+            empty = Experiment(ws, "created-by-mistake")
+            Experiment.delete(ws, empty.id)
+        """
         workspace.session.api.experiments.delete(experiment_id)
 
     def __repr__(self) -> str:

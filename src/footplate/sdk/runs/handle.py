@@ -59,22 +59,27 @@ class RunHandle:
 
     @property
     def id(self) -> str:
+        """The run's id, unique on the server."""
         return self._id
 
     @property
     def experiment(self) -> Experiment:
+        """The experiment of the run."""
         return self._experiment
 
     @property
     def number(self) -> int:
+        """The run's number in its experiment, from 1."""
         return self._view.number
 
     @property
     def name(self) -> Optional[str]:
+        """The name that the run was started with, or None."""
         return self._view.name
 
     @property
     def display_name(self) -> Optional[str]:
+        """The name shown in lists. Assigning to it renames the run."""
         return self._view.display_name
 
     @display_name.setter
@@ -83,6 +88,7 @@ class RunHandle:
 
     @property
     def description(self) -> Optional[str]:
+        """A text about the run. Assigning to it changes the text."""
         return self._view.description
 
     @description.setter
@@ -91,15 +97,18 @@ class RunHandle:
 
     @property
     def type(self) -> Optional[str]:
+        """The kind of the run, such as `azureml.scriptrun` or `hyperdrive`; None for a run of a notebook."""
         return self._view.type
 
     @property
     def parent(self) -> Optional[Run]:
+        """The parent run, fetched on access; None for a run without one."""
         parent = self._view.parent
         return self.experiment.workspace.get_run(parent) if parent else None
 
     @property
     def status(self) -> str:
+        """The current status, as `get_status()` returns it."""
         return self.get_status()
 
     @property
@@ -108,7 +117,13 @@ class RunHandle:
         return self._view.attempt
 
     def get_status(self) -> str:
-        """Return the current status. It is requested until it is final; a failed run may be restarted."""
+        """Return the current status.
+
+        The server is queried until the status is final; that of a failed run may change by a restart.
+
+        Returns:
+            A state such as `Queued`, `Running`, `Completed`, `Failed` or `Canceled`.
+        """
         known = self._known
         if (
             known is None
@@ -119,10 +134,23 @@ class RunHandle:
         return self._view.status
 
     def get_portal_url(self) -> str:
+        """Return the address of the run: on one machine a `footplate://` name, otherwise a URL.
+
+        Returns:
+            The address.
+        """
         return runs.details.portal_url(self._session, self._id)
 
     def story(self) -> List[StoryLine]:
-        """Return everything that happened to the run, in order, each line with its time."""
+        """Return everything that happened to the run, in order.
+
+        Returns:
+            Lines with `time`, `text` and the node they are about.
+
+        Example:
+            for line in run.story():
+                print(line.text)
+        """
         return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
@@ -141,30 +169,64 @@ class RunHandle:
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags, as last read from the server."""
         return dict(self._view.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
+        """The properties, as last read from the server."""
         return dict(self._view.properties)
 
     def get_tags(self) -> Dict[str, Optional[str]]:
+        """Read the tags from the server.
+
+        Returns:
+            Values by name.
+        """
         return dict(self._refresh().tags)
 
     def get_properties(self) -> Dict[str, str]:
+        """Read the properties from the server.
+
+        Returns:
+            Values by name.
+        """
         return dict(self._refresh().properties)
 
     def tag(self, key: str, value: Any = None) -> None:
+        """Add one tag, or replace its value.
+
+        Args:
+            key: The name of the tag.
+            value: Its value, stored as a string; None stays None.
+        """
         self.set_tags({key: value})
 
     def set_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add tags. Values become strings; None stays None."""
+        """Add tags, or replace their values. Other tags stay.
+
+        Args:
+            tags: Values by name. Values become strings; None stays None.
+        """
         self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
+        """Remove tags. Names that do not exist are skipped.
+
+        Args:
+            tags: One name, or several.
+        """
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Add properties. They are written once: another value for an existing one is an error."""
+        """Add properties. Unlike tags, they are written once.
+
+        Args:
+            properties: Values by name. Values become strings.
+
+        Raises:
+            ServiceException: A property exists with another value.
+        """
         self._change(properties={str(key): str(value) for key, value in properties.items()})
 
     def _change(self, **change: Any) -> None:

@@ -19,14 +19,28 @@ _MOST_PARENTS = 5
 
 
 class PrimaryMetricGoal(Enum):
-    """The direction in which the primary metric is better."""
+    """The direction in which the primary metric is better: MAXIMIZE or MINIMIZE.
+
+    Example:
+        print(PrimaryMetricGoal.from_str("maximize") is PrimaryMetricGoal.MAXIMIZE)
+    """
 
     MAXIMIZE = "MAXIMIZE"
     MINIMIZE = "MINIMIZE"
 
     @staticmethod
     def from_str(goal: str) -> PrimaryMetricGoal:
-        """Return the goal of this name, in any case."""
+        """Return the goal of this name, in any case.
+
+        Args:
+            goal: The name.
+
+        Returns:
+            The goal.
+
+        Raises:
+            HyperDriveConfigException: There is no such goal.
+        """
         try:
             return PrimaryMetricGoal[str(goal).upper()]
         except KeyError:
@@ -34,7 +48,43 @@ class PrimaryMetricGoal(Enum):
 
 
 class HyperDriveConfig:
-    """A sweep, ready to be submitted with `experiment.submit`."""
+    """A sweep over hyperparameters, for `experiment.submit`.
+
+    Args:
+        hyperparameter_sampling: The search space and the way in which trials are drawn from it.
+        primary_metric_name: The metric that trials log with `run.log` and that decides which is best.
+        primary_metric_goal: Whether a larger or a smaller value is better.
+        max_total_runs: The number of trials.
+        max_concurrent_runs: How many trials may run at once; all by default.
+        max_duration_minutes: The time after which the sweep is canceled, one week by default.
+        policy: The rule by which trials are stopped early; none by default.
+        estimator: The script of the trials as an estimator.
+        run_config: The script of the trials as a ScriptRunConfig.
+        resume_from: Earlier sweeps, at most five, whose trials teach the sampler.
+        resume_child_runs: Trials of earlier sweeps that teach the sampler.
+        pipeline: Refused: Footplate has no pipelines.
+        debug_flag: Accepted and ignored.
+        custom_run_id: The id of the sweep's run.
+        objectives: Goals by metric, beside the primary one. Azure has no such argument; with several
+            objectives, `run.get_pareto_front()` returns the best trials.
+        constraints: Bounds of metrics that trials must keep. Azure has no such argument.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid, or arguments contradict each other.
+
+    Example:
+        config = HyperDriveConfig(
+            run_config=ScriptRunConfig("src", "train.py"),
+            hyperparameter_sampling=RandomParameterSampling({"--lr": loguniform(-6, -1)}),
+            policy=BanditPolicy(slack_factor=0.2),
+            primary_metric_name="loss",
+            primary_metric_goal=PrimaryMetricGoal.MINIMIZE,
+            max_total_runs=2,
+        )
+        print(config.source_directory, config.to_sweep().max_trials)
+        sweep = experiment.submit(config)
+        sweep.wait_for_completion()
+    """
 
     def __init__(
         self,
@@ -80,12 +130,16 @@ class HyperDriveConfig:
 
     @property
     def source_directory(self) -> Optional[str]:
-        """The folder that every trial runs."""
+        """The directory that every trial runs."""
         source: Any = self.estimator or self.run_config
         return source.source_directory
 
     def to_sweep(self) -> SweepSpec:
-        """Return the sweep as the server takes it."""
+        """Return the sweep as the server takes it. Without a seed, one is drawn.
+
+        Returns:
+            The specification.
+        """
         sampling = self.hyperparameter_sampling
         options = dict(sampling.properties)
         seed = options.pop("seed", None)
@@ -132,7 +186,29 @@ def HyperDriveRunConfig(  # Azure's older name for a function that looks like a 
     max_duration_minutes: float = DEFAULT_MINUTES,
     policy: Optional[EarlyTerminationPolicy] = None,
 ) -> HyperDriveConfig:
-    """Return the sweep of an estimator, in the order of arguments that early versions of Azure's SDK had."""
+    """Return the sweep of an estimator, in the order of arguments that early versions of Azure's SDK had.
+
+    Args:
+        estimator: The script of the trials.
+        hyperparameter_sampling: The search space and the way in which trials are drawn from it.
+        primary_metric_name: The metric that decides which trial is best.
+        primary_metric_goal: Whether a larger or a smaller value is better.
+        max_total_runs: The number of trials.
+        max_concurrent_runs: How many trials may run at once; all by default.
+        max_duration_minutes: The time after which the sweep is canceled, one week by default.
+        policy: The rule by which trials are stopped early; none by default.
+
+    Returns:
+        The configuration of the sweep.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        estimator = Estimator("src", entry_script="train.py", compute_target="local")
+        sampling = GridParameterSampling({"--lr": choice(0.1, 0.01)})
+        config = HyperDriveRunConfig(estimator, sampling, "loss", PrimaryMetricGoal.MINIMIZE, max_total_runs=2)
+    """
     return HyperDriveConfig(
         hyperparameter_sampling, primary_metric_name, primary_metric_goal, max_total_runs,
         max_concurrent_runs, max_duration_minutes, policy, estimator=estimator,

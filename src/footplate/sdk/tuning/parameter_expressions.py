@@ -14,59 +14,219 @@ from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 
 
 def choice(*options: Any) -> List[Any]:
-    """Choose among `options`: several values, one list of values, or one range."""
+    """Choose among values.
+
+    Args:
+        *options: Several values, one list of values, or one range.
+
+    Returns:
+        The expression as a list, as Azure's function returns it.
+
+    Raises:
+        HyperDriveConfigException: There are no values, or one cannot be passed to a script.
+
+    Example:
+        space = {"--batch-size": choice(16, 32, 64), "--layers": choice(range(1, 5))}
+    """
     is_one_sequence = len(options) == 1 and isinstance(options[0], (list, range, tuple))
     values = list(cast("Sequence[Any]", options[0]) if is_one_sequence else options)
     return _checked("choice", values, [values])
 
 
 def randint(upper: int) -> List[Any]:
-    """Draw a whole number from 0 up to, and without, `upper`."""
+    """Draw a whole number from 0 up to, and without, `upper`.
+
+    Args:
+        upper: The bound.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: `upper` is not a positive whole number.
+
+    Example:
+        space = {"--seed": randint(1000)}
+    """
     return _checked("randint", [upper])
 
 
 def uniform(min_value: float, max_value: float) -> List[Any]:
-    """Draw evenly from `min_value` to `max_value`."""
+    """Draw evenly from an interval.
+
+    Args:
+        min_value: The lower bound.
+        max_value: The upper bound.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: The bounds are not numbers, or in the wrong order.
+
+    Example:
+        space = {"--dropout": uniform(0.0, 0.5)}
+    """
     return _checked("uniform", [min_value, max_value])
 
 
 def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
-    """Draw `round(uniform(min_value, max_value) / q) * q`."""
+    """Draw evenly from an interval, in steps: `round(uniform(min_value, max_value) / q) * q`.
+
+    Args:
+        min_value: The lower bound.
+        max_value: The upper bound.
+        q: The step, a whole number.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--units": quniform(32, 256, 32)}
+    """
     return _checked("quniform", [min_value, max_value, _whole("quniform", q)])
 
 
 def loguniform(min_value: float, max_value: float) -> List[Any]:
-    """Draw `exp(uniform(min_value, max_value))`: the bounds are exponents of e."""
+    """Draw `exp(uniform(min_value, max_value))`: the bounds are exponents of e.
+
+    Args:
+        min_value: The logarithm of the lower bound.
+        max_value: The logarithm of the upper bound.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--lr": loguniform(-9, -2)}
+    """
     return _checked("loguniform", [min_value, max_value])
 
 
 def qloguniform(min_value: float, max_value: float, q: int) -> List[Any]:
-    """Draw `round(exp(uniform(min_value, max_value)) / q) * q`."""
+    """Draw `round(exp(uniform(min_value, max_value)) / q) * q`.
+
+    Args:
+        min_value: The logarithm of the lower bound.
+        max_value: The logarithm of the upper bound.
+        q: The step, a whole number.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--units": qloguniform(3, 6, 8)}
+    """
     return _checked("qloguniform", [min_value, max_value, _whole("qloguniform", q)])
 
 
 def normal(mu: float, sigma: float) -> List[Any]:
-    """Draw from a normal distribution."""
+    """Draw from a normal distribution.
+
+    Args:
+        mu: The mean.
+        sigma: The standard deviation.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--shift": normal(0.0, 1.0)}
+    """
     return _checked("normal", [mu, sigma])
 
 
 def qnormal(mu: float, sigma: float, q: int) -> List[Any]:
-    """Draw `round(normal(mu, sigma) / q) * q`."""
+    """Draw `round(normal(mu, sigma) / q) * q`.
+
+    Args:
+        mu: The mean.
+        sigma: The standard deviation.
+        q: The step, a whole number.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--units": qnormal(64, 16, 8)}
+    """
     return _checked("qnormal", [mu, sigma, _whole("qnormal", q)])
 
 
 def lognormal(mu: float, sigma: float) -> List[Any]:
-    """Draw `exp(normal(mu, sigma))`."""
+    """Draw `exp(normal(mu, sigma))`.
+
+    Args:
+        mu: The mean of the logarithm.
+        sigma: The standard deviation of the logarithm.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--lr": lognormal(-5, 1)}
+    """
     return _checked("lognormal", [mu, sigma])
 
 
 def qlognormal(mu: float, sigma: float, q: int) -> List[Any]:
-    """Draw `round(exp(normal(mu, sigma)) / q) * q`."""
+    """Draw `round(exp(normal(mu, sigma)) / q) * q`.
+
+    Args:
+        mu: The mean of the logarithm.
+        sigma: The standard deviation of the logarithm.
+        q: The step, a whole number.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {"--units": qlognormal(4, 1, 8)}
+    """
     return _checked("qlognormal", [mu, sigma, _whole("qlognormal", q)])
 
 
 def when(parameter: str, values: List[Any], expression: List[Any]) -> List[Any]:
-    """Draw from `expression` only in trials in which `parameter` has one of `values`. Azure has no such function."""
+    """Draw from an expression only in trials in which another parameter has certain values. Not in Azure.
+
+    Args:
+        parameter: The name of the other parameter.
+        values: Its values.
+        expression: The expression.
+
+    Returns:
+        The expression as a list.
+
+    Raises:
+        HyperDriveConfigException: A value is not valid.
+
+    Example:
+        space = {
+            "--optimizer": choice("sgd", "adam"),
+            "--momentum": when("--optimizer", ["sgd"], uniform(0.0, 0.9)),
+        }
+    """
     return _checked("when", [parameter, values, flat(expression)])
 
 

@@ -29,7 +29,22 @@ _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
 
 class HyperDriveRun(Run):
-    """A sweep. It goes on without the process that submitted it."""
+    """A sweep, as `experiment.submit` returns it. It goes on without the process that submitted it.
+
+    Example:
+        sampling = RandomParameterSampling({"--lr": uniform(0.01, 0.1)}, properties={"seed": 1})
+        config = HyperDriveConfig(
+            sampling, "loss", PrimaryMetricGoal.MINIMIZE, 2, run_config=ScriptRunConfig("src", "train.py")
+        )
+        sweep = experiment.submit(config)
+        sweep.wait_for_change(seconds=1)
+        sweep.wait_for_completion()
+        best = sweep.get_best_run_by_primary_metric()
+        print(best.id, sweep.get_hyperparameters()[best.id], sweep.get_series(best.id, "loss"))
+        for trial in sweep.get_children_sorted_by_primary_metric(top=1):
+            print(trial["run_id"], trial["best_primary_metric"])
+        print(sweep.get_metrics("loss"), sweep.get_trials(), sweep.get_pareto_front(), sweep.get_analysis())
+    """
 
     @property
     def sweep(self) -> SweepSpec:
@@ -40,40 +55,84 @@ class HyperDriveRun(Run):
         return sweep_of(spec.controller)
 
     def get_trials(self) -> List[TrialView]:
-        """Return all trials by number, with their parameters and best values. Azure has no such method."""
+        """Return all trials by number. Azure has no such method.
+
+        Returns:
+            Trials with `run`, `parameters`, `best`, `values` and `status`.
+        """
         return list(self._session.api.runs.trials(self.id))
 
     def get_pareto_front(self) -> List[TrialView]:
-        """Return the trials that no other one beats in all objectives, within all constraints. Not in Azure."""
+        """Return the trials that no other one beats in all objectives, within all constraints. Not in Azure.
+
+        Returns:
+            Trials; with one objective, the best one.
+        """
         return [trial for trial in self.get_trials() if trial.is_best]
 
     def get_analysis(self) -> SweepAnalysis:
-        """Return the importance of the parameters, and the data of a parallel-coordinates plot. Not in Azure."""
+        """Return the importance of the parameters, and the data of a parallel-coordinates plot. Not in Azure.
+
+        Returns:
+            The analysis.
+        """
         return self._session.api.runs.sweep_analysis(self.id)
 
     def get_series(self, run: str, metric: str) -> List[float]:
-        """Return the values that one trial has logged of a metric. Azure has no such method."""
+        """Return the values that one trial has logged of a metric. Azure has no such method.
+
+        Args:
+            run: The run id of the trial.
+            metric: The name of the metric.
+
+        Returns:
+            The values in the order in which they were logged.
+        """
         found = self._session.api.metrics.read(run, name=metric)
         return [float(point[2]) for series in found.get(run, []) for point in series.points]
 
     def to_optuna(self, storage: Any = None, study_name: Optional[str] = None) -> Any:
-        """Write the trials to an Optuna study and return it; `storage` as in `optuna.create_study`. Not in Azure."""
+        """Write the trials to an Optuna study. Azure has no such method.
+
+        Args:
+            storage: The storage, as for `optuna.create_study`; in memory by default.
+            study_name: The name of the study; the id of the sweep by default.
+
+        Returns:
+            The study.
+
+        Raises:
+            AzureMLException: Optuna is not installed.
+
+        Example:
+            def importances(sweep: HyperDriveRun) -> None:
+                print(sweep.to_optuna(storage="sqlite:///study.db").best_params)
+        """
         sweep, metrics = self.sweep, self.get_metrics(self.sweep.primary.metric)
         series = {run: _listed(values.get(sweep.primary.metric)) for run, values in metrics.items()}
         return export_study(sweep, self.get_trials(), series, storage, study_name or self.id)
 
     def wait_for_change(self, seconds: float = 5.0) -> None:
-        """Return when the sweep has decided something new, or after some seconds."""
+        """Return when the sweep has decided something new, or after some seconds.
+
+        Args:
+            seconds: The longest wait.
+        """
         version = -1 if self._known is None else self._known.version
         self._known = self._session.api.runs.get(self.id, version=version, wait=seconds)
 
     def get_best_run_by_primary_metric(
         self, include_failed: bool = True, include_canceled: bool = True, include_resume_from_runs: bool = True
     ) -> Union[Run, Any]:
-        """Return the run with the best value over its whole series; None if no trial has logged the metric.
+        """Return the run with the best value over its whole series.
 
-        Canceled and failed trials count unless they are left out. The annotation lets documented code use the result
-        without a check for None.
+        Args:
+            include_failed: Whether failed trials count.
+            include_canceled: Whether canceled trials count.
+            include_resume_from_runs: Whether trials of the sweeps in `resume_from` count.
+
+        Returns:
+            The run; None if no trial has logged the metric.
         """
         sweep = self.sweep
         trials = self.get_trials()
@@ -86,7 +145,16 @@ class HyperDriveRun(Run):
     def get_children_sorted_by_primary_metric(
         self, top: int = 0, reverse: bool = False, discard_no_metric: bool = False
     ) -> List[Dict[str, Any]]:
-        """Return run id, hyperparameters, best value and status of the trials, the best first."""
+        """Return the trials, the best first.
+
+        Args:
+            top: How many to return; 0 returns all.
+            reverse: Whether the worst comes first.
+            discard_no_metric: Whether to leave out trials that have not logged the metric.
+
+        Returns:
+            Dicts with `run_id`, `hyperparameters` (JSON), `best_primary_metric` and `status`.
+        """
         trials = self.get_trials()
         ranked = _ranked(trials, self.sweep)
         if reverse:
@@ -104,7 +172,11 @@ class HyperDriveRun(Run):
         ]
 
     def get_hyperparameters(self) -> Dict[str, str]:
-        """Return the values of every trial as JSON, by run id."""
+        """Return the parameters of every trial.
+
+        Returns:
+            JSON text by run id.
+        """
         return {trial.run: json.dumps(trial.parameters) for trial in self.get_trials()}
 
     def get_metrics(
@@ -114,7 +186,17 @@ class HyperDriveRun(Run):
         run_type: Optional[str] = None,
         populate: bool = False,
     ) -> Dict[str, Any]:
-        """Return the metrics of every trial by run id."""
+        """Return the metrics of every trial.
+
+        Args:
+            name: Only the metric with this name.
+            recursive: Makes no difference: the trials are always included.
+            run_type: Only runs of this type.
+            populate: Whether to return logged images and documents as objects with `read()`.
+
+        Returns:
+            Metrics by run id, each a dict of values by name.
+        """
         found = super().get_metrics(name=name, recursive=True, run_type=run_type, populate=populate)
         return {run: metrics for run, metrics in found.items() if run != self.id}
 
@@ -125,11 +207,30 @@ class HyperDriveRun(Run):
         return None if spec is None or spec.controller is None else dict(spec.controller.options)
 
     def fail(self, error_details: Any = None, error_code: Any = None, _set_status: bool = True) -> NoReturn:
-        """Raise: a sweep ends by itself."""
+        """Raise an error: a sweep ends by itself.
+
+        Args:
+            error_details, error_code: Ignored.
+
+        Raises:
+            HyperDriveNotImplementedException: Always; use `cancel()`.
+
+        Example:
+            def end(sweep: HyperDriveRun) -> None:
+                sweep.cancel()  # not sweep.fail()
+        """
         raise HyperDriveNotImplementedException("a sweep cannot be failed", hint="cancel it with run.cancel()")
 
     def get_diagnostics(self) -> NoReturn:
-        """Raise: Azure has no diagnostics for sweeps either."""
+        """Raise an error: Azure has no diagnostics for sweeps either.
+
+        Raises:
+            HyperDriveNotImplementedException: Always; use `get_trials()`.
+
+        Example:
+            def diagnose(sweep: HyperDriveRun) -> None:
+                print([trial.status for trial in sweep.get_trials()])  # not sweep.get_diagnostics()
+        """
         raise HyperDriveNotImplementedException("a sweep has no diagnostics", hint="see run.get_trials()")
 
 

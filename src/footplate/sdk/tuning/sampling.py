@@ -13,7 +13,16 @@ from footplate.sdk.tuning.parameter_expressions import flat
 class HyperParameterSampling:
     """A search space and the way in which trials are drawn from it.
 
-    `properties` may hold `seed`, which makes a sweep repeatable, and the options of the sampler.
+    Args:
+        parameter_space: Expressions such as `uniform(0, 1)` by the name of the script's argument.
+        properties: `seed`, which makes a sweep repeatable, and the options of the sampler.
+
+    Raises:
+        HyperDriveConfigException: The space is not a dict, or an expression is not valid for this class.
+
+    Example:
+        sampling = HyperParameterSampling({"--lr": uniform(0.01, 0.1)}, properties={"seed": 1})
+        print(sampling.space)
     """
 
     sampler = "random"
@@ -46,25 +55,51 @@ class HyperParameterSampling:
 
 
 class RandomParameterSampling(HyperParameterSampling):
-    """Independent draws from any expression."""
+    """Independent draws from any expression.
+
+    Example:
+        sampling = RandomParameterSampling({"--lr": loguniform(-6, -1), "--batch-size": choice(16, 32)})
+    """
 
 
 class GridParameterSampling(HyperParameterSampling):
-    """Every combination of choices."""
+    """Every combination of choices.
+
+    Example:
+        sampling = GridParameterSampling({"--lr": choice(0.1, 0.01), "--batch-size": choice(16, 32)})
+    """
 
     sampler = "grid"
     _expressions = ("choice", "when")
 
 
 class BayesianParameterSampling(HyperParameterSampling):
-    """Draws that learn from the trials before them (Optuna's TPE). Azure allows no early termination with it."""
+    """Draws that learn from the trials before them (Optuna's TPE). It excludes early termination, as on Azure.
+
+    It takes `choice`, `uniform` and `quniform`.
+
+    Example:
+        sampling = BayesianParameterSampling({"--lr": uniform(0.01, 0.1), "--batch-size": choice(16, 32)})
+    """
 
     sampler = "tpe"
     _expressions = ("choice", "uniform", "quniform")
 
 
 class OptunaParameterSampling(HyperParameterSampling):
-    """One of Footplate's samplers by name (tpe, cmaes, gp, qmc, nsga2), or one of your own as "module:Class"."""
+    """One of Footplate's samplers by name, or one of your own. Azure has no such class.
+
+    Args:
+        parameter_space: Expressions such as `uniform(0, 1)` by the name of the script's argument.
+        sampler: `tpe`, `cmaes`, `gp`, `qmc` or `nsga2`, or `module:Class`.
+        properties: `seed`, and the options of the sampler.
+
+    Raises:
+        HyperDriveConfigException: The space is not a dict, or an expression is not valid.
+
+    Example:
+        sampling = OptunaParameterSampling({"--lr": loguniform(-6, -1)}, sampler="cmaes")
+    """
 
     def __init__(
         self,

@@ -1,0 +1,100 @@
+"""The Python reference is complete: parameters, results, errors and examples of everything public are documented."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from python_api import Doc, Public, members, owner, parameters, public
+
+PENDING = {"data", "models"}  # packages whose docstrings are not complete yet
+
+_LISTED = [found for names in public().values() for found in names]
+_CLASSES = {found for found in _LISTED if inspect.isclass(found)}
+
+
+def _part(found: Any) -> str:
+    return found.__module__.removeprefix("footplate.sdk.").partition(".")[0]
+
+
+def label(found: Public) -> str:
+    return f"{_part(found)}.{found.__name__}"
+
+
+@pytest.mark.parametrize("found", [f for f in _LISTED if _part(f) not in PENDING], ids=label)
+def test_public_names_are_documented(found: Public) -> None:
+    missing = list(_missing_of_class(found) if inspect.isclass(found) else _missing_of_function(found, ""))
+    assert not missing, f"{found.__module__}.{found.__name__}: {'; '.join(missing)}"
+
+
+def _missing_of_class(found: type) -> Iterator[str]:
+    doc = Doc.of(found)
+    if not doc.text:
+        yield "has no docstring"
+    if not doc.example:
+        yield "has no example"
+    described = {name for base in found.__mro__ for name in Doc.of(base).arguments}
+    yield from (f"does not describe {name}" for name in _names(found) - described)
+    yield from (f"describes {name}, which it does not have" for name in set(doc.arguments) - _names(found))
+    for member in members(found).values():
+        if owner(found, member.name, _CLASSES) is not found:
+            continue
+        if not member.is_property:
+            yield from (f"{member.name} {one}" for one in _missing_of_function(member.code, doc.example))
+        elif not Doc.of(member.target).text:
+            yield f"the property {member.name} has no docstring"
+
+
+def _missing_of_function(found: Any, shown: str) -> Iterator[str]:
+    """Yield what a docstring lacks; a call in the example of the class, `shown`, is an example too."""
+    doc = Doc.of(found)
+    if not doc.text:
+        yield "has no docstring"
+    yield from (f"does not describe {name}" for name in _names(found) - set(doc.arguments))
+    yield from (f"describes {name}, which it does not have" for name in set(doc.arguments) - _names(found))
+    returned = inspect.signature(found).return_annotation
+    if returned not in (None, "None", "NoReturn") and not doc.returns:
+        yield f"does not describe its result ({returned})"
+    if not doc.raises and _raises(found):
+        yield "does not describe its errors"
+    if not doc.example and not re.search(rf"\b{found.__name__}\(", shown):
+        yield "has no example"
+
+
+def _names(found: Any) -> set[str]:
+    return {each.name for each in parameters(found)}
+
+
+def _raises(found: Any) -> bool:
+    """Return whether a function raises itself, or through a function of its module that it calls by name."""
+    functions = _functions(inspect.getmodule(found))
+    pending, seen = [_parsed(found)], set[str]()
+    while pending:
+        tree = pending.pop()
+        if any(isinstance(node, ast.Raise) for node in ast.walk(tree)):
+            return True
+        called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        pending += [functions[name] for name in called & set(functions) - seen]
+        seen |= called
+    return False
+
+
+@cache
+def _functions(module: Any) -> dict[str, ast.AST]:
+    tree = ast.parse(inspect.getsource(module))
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def _parsed(found: Any) -> ast.AST:
+    return ast.parse(textwrap.dedent(inspect.getsource(found)))
+
+
+def test_reference_lists_nearly_everything_of_azure() -> None:
+    assert len(_CLASSES) > 100
+    assert {"Workspace", "HyperDriveConfig", "Estimator", "choice"} <= {found.__name__ for found in _LISTED}
