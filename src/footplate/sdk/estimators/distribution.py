@@ -22,9 +22,8 @@ class Mpi(Checked):
         process_count_per_node: Processes on each node.
 
     Example:
-        estimator = Estimator(
-            "src", entry_script="train.py", compute_target="local", distributed_training=Mpi(process_count_per_node=2)
-        )
+        mpi = Mpi(process_count_per_node=2)
+        estimator = Estimator("src", entry_script="train.py", compute_target="local", distributed_training=mpi)
     """
 
     def __init__(self, process_count_per_node: int = 1) -> None:
@@ -40,10 +39,8 @@ class ParameterServer(Checked):
         parameter_server_count: The number of parameter servers.
 
     Example:
-        distribution = ParameterServer(worker_count=2, parameter_server_count=1)
-        estimator = TensorFlow(
-            "src", entry_script="train.py", compute_target="local", distributed_training=distribution
-        )
+        servers = ParameterServer(worker_count=2, parameter_server_count=1)
+        estimator = TensorFlow("src", entry_script="train.py", compute_target="local", distributed_training=servers)
     """
 
     def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
@@ -56,9 +53,7 @@ class Gloo(Checked):
     """PyTorch's process group over Gloo.
 
     Example:
-        estimator = PyTorch(
-            "src", entry_script="train.py", compute_target="local", distributed_training=Gloo()
-        )
+        estimator = PyTorch("src", entry_script="train.py", compute_target="local", distributed_training=Gloo())
     """
 
     def __init__(self) -> None:
@@ -69,9 +64,7 @@ class Nccl(Checked):
     """PyTorch's process group over NCCL.
 
     Example:
-        estimator = PyTorch(
-            "src", entry_script="train.py", compute_target="local", distributed_training=Nccl()
-        )
+        estimator = PyTorch("src", entry_script="train.py", compute_target="local", distributed_training=Nccl())
     """
 
     def __init__(self) -> None:

@@ -169,6 +169,7 @@ class Estimator:
             class Mine(Estimator):
                 pass
 
+
             Mine.show_signature()
         """
         own = inspect.signature(cls.__init__).parameters
