@@ -11,6 +11,7 @@ from footplate.lazy import lazy_names
 __version__ = "0.1.0"
 
 _HOMES = {
+    "footplate.domain.tuning.sweeps": ("Constraint",),
     "footplate.errors": ("FootplateError",),
     "footplate.sdk.compute.targets": ("AmlCompute", "ComputeTarget"),
     "footplate.sdk.environments.conda_dependencies": ("CondaDependencies",),
@@ -45,6 +46,9 @@ _HOMES = {
         "TensorflowConfiguration",
     ),
     "footplate.sdk.config.script_run_config": ("ScriptRunConfig",),
+    "footplate.sdk.tuning.parameter_expressions": ("when",),
+    "footplate.sdk.tuning.policy": ("AshaPolicy", "HyperbandPolicy", "PopulationBasedTraining"),
+    "footplate.sdk.tuning.sampling": ("OptunaParameterSampling",),
     "footplate.sdk.widgets": ("RunDetails",),
     "footplate.sdk.workspace": ("Workspace",),
 }

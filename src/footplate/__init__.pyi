@@ -1,5 +1,6 @@
 """What type checkers see of the names that `__init__.py` loads when they are first used."""
 
+from footplate.domain.tuning.sweeps import Constraint as Constraint
 from footplate.errors import FootplateError as FootplateError
 from footplate.sdk.compute.targets import AmlCompute as AmlCompute
 from footplate.sdk.compute.targets import ComputeTarget as ComputeTarget
@@ -32,6 +33,11 @@ from footplate.sdk.models.resource_configuration import ResourceConfiguration as
 from footplate.sdk.runs.experiment import Experiment as Experiment
 from footplate.sdk.runs.run import Run as Run
 from footplate.sdk.runs.run import ScriptRun as ScriptRun
+from footplate.sdk.tuning.parameter_expressions import when as when
+from footplate.sdk.tuning.policy import AshaPolicy as AshaPolicy
+from footplate.sdk.tuning.policy import HyperbandPolicy as HyperbandPolicy
+from footplate.sdk.tuning.policy import PopulationBasedTraining as PopulationBasedTraining
+from footplate.sdk.tuning.sampling import OptunaParameterSampling as OptunaParameterSampling
 from footplate.sdk.widgets import RunDetails as RunDetails
 from footplate.sdk.workspace import Workspace as Workspace
 

@@ -18,6 +18,7 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException
+from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
 
@@ -269,3 +270,39 @@ def test_the_command_line_adds_targets(workspace_there: Workspace, footplate: An
     wrong = footplate("compute", "add", "namespaces", "x", "--option", "rooot=1", code=1).stderr
     assert "rooot" in wrong and "root (" in wrong
     assert "KEY=VALUE" in footplate("compute", "add", "local", "x", "--option", "rooot", code=2).stderr
+
+
+TRIAL = """
+import argparse, os
+from azureml.core import Run
+parser = argparse.ArgumentParser()
+parser.add_argument("--data")
+parser.add_argument("--scale", type=float)
+given = parser.parse_args()
+content = float(open(os.path.join(given.data, "value.txt")).read())
+print("rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], "reads", content)
+if os.environ["RANK"] == "0":
+    Run.get_context().log("score", content * given.scale)
+"""
+
+
+def test_trials_have_several_nodes_and_data(cluster: Any, here: Environment, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "value.txt").write_text("2.5")
+    store = cluster.workspace.get_default_datastore()
+    given = Dataset.File.upload_directory(str(tmp_path / "data"), (store, "values")).as_named_input("values")
+    Path("src").mkdir(exist_ok=True)
+    Path("src/train.py").write_text(TRIAL)
+    script = ScriptRunConfig(
+        "src", "train.py", ["--data", given.as_download()], compute_target=cluster, environment=here,
+        distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
+    )  # fmt: skip
+    space = GridParameterSampling({"--scale": choice(1, 4, 2)})
+    config = HyperDriveConfig(space, "score", PrimaryMetricGoal.MAXIMIZE, 3, max_concurrent_runs=1, run_config=script)
+    run = Experiment(cluster.workspace, "far").submit(config)
+    run.wait_for_completion()
+    assert [trial.values for trial in run.get_trials()] == [(2.5,), (10.0,), (5.0,)]
+    best = run.get_best_run_by_primary_metric()
+    assert json.loads(run.get_hyperparameters()[best.id]) == {"--scale": 4}
+    logs = [log_of(best, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
+    assert logs == [f"rank {rank} of 2 reads 2.5\n" for rank in (0, 1)]

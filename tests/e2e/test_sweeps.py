@@ -13,20 +13,21 @@ import optuna
 import pytest
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
+from azureml.train.estimator import Estimator
 from azureml.train.hyperdrive import (
     BanditPolicy,
     BayesianParameterSampling,
     GridParameterSampling,
     HyperDriveConfig,
     HyperDriveRun,
+    HyperDriveRunConfig,
     PrimaryMetricGoal,
     RandomParameterSampling,
     choice,
     uniform,
 )
 from azureml.train.hyperdrive.exceptions import HyperDriveConfigException
-from footplate.domain.tuning.sweeps import Constraint
-from footplate.sdk.tuning.policy import AshaPolicy, PopulationBasedTraining
+from footplate import AshaPolicy, Constraint, PopulationBasedTraining
 from footplate.testing.waiting import wait_until
 
 from .ops_tools import server_pid
@@ -166,13 +167,19 @@ def test_cancel_ends_the_trials_too(workspace: Workspace, script: Any) -> None:
     assert {trial.status for trial in run.get_trials()} == {"Canceled"}
 
 
-def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any) -> None:
+def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any, tmp_path: Path) -> None:
     footplate.write("train.py", SCRIPT)
     swept = footplate("sweep", "train.py", "--x", "1,2,3", "--sampler", "grid", "--metric", "score", "--maximize")
     assert "best score 0.02 in trial 1 (x=2)" in swept.stderr
     assert "x=2" in footplate("sweep", "best").stdout
     trials = footplate.json("sweep", "show")
     assert [trial["parameters"] for trial in trials] == [{"x": 1}, {"x": 2}, {"x": 3}]
+    listed = footplate.json("sweep", "list")
+    assert [each["status"] for each in listed] == ["Completed"]
+    analysis = footplate.json("sweep", "analyze")
+    assert (analysis["trials"], analysis["best"]) == ([0, 1, 2], [1])
+    exported = footplate("sweep", "export", "--optuna", f"sqlite:///{tmp_path / 'study.db'}", "--name", "mine")
+    assert "wrote 3 trials to the study 'mine'" in exported.stderr
     refused = footplate("sweep", "train.py", "--x", "uniform:2..1", "--metric", "score", "--maximize", code=1)
     assert "uniform from 2 to 1" in refused.stderr
 
@@ -246,3 +253,39 @@ def test_several_objectives_have_a_front_and_teach_a_later_sweep(
         Experiment(workspace, "front").submit(sweep(script(), later, 1, resume_from=first))
     with pytest.raises(HyperDriveConfigException, match="is not a trial"):
         Experiment(workspace, "front").submit(sweep(script(), later, 1, resume_child_runs=[first]))
+
+
+def test_an_estimator_is_swept_without_its_own_values(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    estimator = Estimator(
+        str(tmp_path), compute_target="local", entry_script="train.py", script_params={"--x": "-9", "--steps": 2}
+    )
+    space = GridParameterSampling({"x": choice(1, 2)})
+    config = HyperDriveRunConfig(estimator, space, "score", PrimaryMetricGoal.MAXIMIZE, 2)
+    run = Experiment(workspace, "estimator").submit(config)
+    run.wait_for_completion()
+    assert [trial.values[0] for trial in run.get_trials()] == [pytest.approx(-0.99), pytest.approx(0.01)]
+    child = workspace.get_run(run.get_trials()[0].run)
+    assert child.get_details()["runDefinition"]["arguments"] == ["--steps", "2", "--x", "1"]
+
+
+def test_single_trials_teach_and_a_stopped_sweep_goes_on(workspace: Workspace, script: Any, footplate: Any) -> None:
+    space = GridParameterSampling({"--x": choice(1, 2, 3, 4)})
+    first = Experiment(workspace, "stop").submit(sweep(script("--pause", 0.2), space, 4, max_concurrent_runs=1))
+    wait_until(lambda: len(first.get_trials()) > 1)
+    footplate("sweep", "stop", first.id)
+    first.wait_for_completion(raise_on_error=False)
+    assert first.get_status() == "Canceled"
+    begun = len(first.get_trials())
+    assert begun < 4
+    footplate("sweep", "resume", first.id)
+    first.wait_for_completion()
+    trials = first.get_trials()
+    assert [trial.parameters["--x"] for trial in trials] == [1, 2, 3, 4]
+    assert [trial.status for trial in trials][begun:] == ["Completed"] * (4 - begun)
+
+    taught = sweep(script(), space, 1, resume_child_runs=[workspace.get_run(trials[3].run)])
+    second = Experiment(workspace, "stop").submit(taught)
+    second.wait_for_completion()
+    assert [past.parameters for past in second.sweep.past] == [{"--x": 4}]
+    assert second.get_best_run_by_primary_metric().id == second.get_trials()[0].run

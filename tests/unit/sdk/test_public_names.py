@@ -12,10 +12,12 @@ import footplate
 PUBLIC = [
     "ActivityFailedException",
     "AmlCompute",
+    "AshaPolicy",
     "AzureMLException",
     "ComputeTarget",
     "ComputeTargetException",
     "CondaDependencies",
+    "Constraint",
     "DataReference",
     "Dataset",
     "Datastore",
@@ -24,11 +26,14 @@ PUBLIC = [
     "Experiment",
     "ExperimentExecutionException",
     "FootplateError",
+    "HyperbandPolicy",
     "Model",
     "ModelNotFoundException",
     "ModelPathNotFoundException",
     "MpiConfiguration",
+    "OptunaParameterSampling",
     "OutputFileDatasetConfig",
+    "PopulationBasedTraining",
     "PyTorchConfiguration",
     "ResourceConfiguration",
     "Run",
@@ -44,6 +49,7 @@ PUBLIC = [
     "WebserviceException",
     "Workspace",
     "WorkspaceException",
+    "when",
 ]
 
 

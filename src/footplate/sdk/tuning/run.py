@@ -290,11 +290,19 @@ def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
     kept: List[Any] = []
     is_kept = True
     for argument in arguments:
-        if isinstance(argument, str) and argument.startswith("-"):
+        if isinstance(argument, str) and argument.startswith("-") and not _is_number(argument):
             is_kept = argument not in names
         if is_kept:
             kept.append(argument)
     return kept
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _listed(value: Any) -> List[float]:
