@@ -32,7 +32,27 @@ KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 
 
 class AbstractDataset:
-    """Base of FileDataset and TabularDataset. Objects are immutable: every step returns a new dataset."""
+    """The base of FileDataset and TabularDataset. Objects are immutable: every step returns a new dataset.
+
+    Args:
+        definition: The sources and steps of the dataset.
+        workspace: The workspace of its datastores.
+        view: The registered version.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        datastore.upload("src", "code", show_progress=False)
+        dataset = Dataset.File.from_files((datastore, "code"))
+        dataset = dataset.register(ws, "code", create_new_version=True)
+        dataset.add_tags({"stage": "raw"})
+        dataset.remove_tags(["stage"])
+        dataset.update(description="the training code")
+        with dataset.listing() as files:
+            print([file.name for file in files])
+        print(dataset.save(ws).id, dataset.fingerprint(), dataset.verify())
+        config = ScriptRunConfig("src", "train.py", arguments=["--data", dataset.as_named_input("code").as_download()])
+        dataset.unregister_all_versions()
+    """
 
     kind = ""
 
@@ -47,28 +67,32 @@ class AbstractDataset:
 
     @property
     def name(self) -> Optional[str]:
+        """The name under which it is registered, or None."""
         return self._view.name if self._view else None
 
     @property
     def version(self) -> Optional[int]:
+        """The version, or None if it is not registered."""
         return self._view.version if self._view else None
 
     @property
     def id(self) -> Optional[str]:
-        """Set once the dataset has been registered or passed to a run."""
+        """The id, which it has once it was registered or passed to a run."""
         return self._view.id if self._view else None
 
     @property
     def description(self) -> Optional[str]:
+        """The description of the registered version."""
         return self._view.description if self._view else None
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags of the registered version."""
         return dict(self._view.tags) if self._view else {}
 
     @property
     def data_changed_time(self) -> Optional[datetime]:
-        """Time of the last change to any file; for a registered version, as of its registration."""
+        """The time of the last change to any file; for a registered version, as of its registration."""
         with self.listing() as files:
             newest = max((item.modified for item in files), default=0.0)
         return utc_time(newest) if newest else None
@@ -85,9 +109,19 @@ class AbstractDataset:
     ) -> Any:
         """Register the dataset under a name, and pin its current files.
 
-        The returned object, not this one, has the version.
+        Args:
+            workspace: The workspace.
+            name: The name.
+            description: A text about the dataset.
+            tags: Tags of the version.
+            create_new_version: Whether an existing name gets a new version.
 
-        An existing name is an error unless `create_new_version` is set.
+        Returns:
+            The registered dataset. It has the version; this object does not.
+
+        Raises:
+            UserErrorException: The name exists and `create_new_version` is False, or the datastores belong
+                to another workspace.
         """
         self._check_workspace(workspace)
         body = {
@@ -106,7 +140,17 @@ class AbstractDataset:
             return blob_transfer.store_of(workspace.session).put_files([(path, None)])[0][0]
 
     def save(self, workspace: Workspace) -> Any:
-        """Return the dataset with an id, which is the same for equal definitions; itself if it already has one."""
+        """Give the dataset an id, which is the same for equal definitions.
+
+        Args:
+            workspace: The workspace.
+
+        Returns:
+            The dataset with its id; itself if it already has one.
+
+        Raises:
+            UserErrorException: The datastores belong to another workspace.
+        """
         if self._view is not None and self._view.workspace == workspace.id:
             return self
         self._check_workspace(workspace)
@@ -122,7 +166,11 @@ class AbstractDataset:
             )
 
     def fingerprint(self) -> str:
-        """Return a digest that is equal for equal definitions."""
+        """Return a digest that is equal for equal definitions.
+
+        Returns:
+            64 hexadecimal digits.
+        """
         text = json.dumps([self.kind, self._definition], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -132,13 +180,46 @@ class AbstractDataset:
         return type(self)(self._definition, workspace, kept)
 
     def add_tags(self, tags: Mapping[str, Any]) -> Any:
+        """Add tags to the registered version, or replace their values.
+
+        Args:
+            tags: Values by name.
+
+        Returns:
+            This dataset.
+
+        Raises:
+            UserErrorException: The dataset is not registered.
+        """
         return self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> Any:
+        """Remove tags from the registered version.
+
+        Args:
+            tags: One name, or several.
+
+        Returns:
+            This dataset.
+
+        Raises:
+            UserErrorException: The dataset is not registered.
+        """
         return self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def update(self, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None) -> Any:
-        """Replace the description, the tags, or both."""
+        """Replace the description, the tags, or both.
+
+        Args:
+            description: The new description.
+            tags: The new tags; others are removed.
+
+        Returns:
+            This dataset.
+
+        Raises:
+            UserErrorException: The dataset is not registered.
+        """
         change: Dict[str, Any] = {}
         if description is not None:
             change["description"] = description
@@ -152,7 +233,11 @@ class AbstractDataset:
         return self
 
     def unregister_all_versions(self) -> None:
-        """Remove the name. Runs and models that used a version still know it."""
+        """Remove the name. Runs and models that used a version still know it.
+
+        Raises:
+            UserErrorException: The dataset is not registered.
+        """
         workspace, view = self._registered()
         workspace.session.api_for(KINDS).datasets.unregister(workspace.id, view.name)
         self._view = None
@@ -169,7 +254,11 @@ class AbstractDataset:
 
     @contextmanager
     def listing(self) -> Generator[Listing, None, None]:
-        """Open the listing of the files that the version pins, or else of the current ones."""
+        """Open the listing of the files that the version pins, or else of the current ones.
+
+        Returns:
+            A context with an iterator of files, each with `name`, `size` and `modified`.
+        """
         with self._listing_file() as path, worker_client.translating_errors(), Listing(path) as files:
             yield files
 
@@ -216,7 +305,14 @@ class AbstractDataset:
         return stores_of(self._workspace, self._definition)
 
     def verify(self) -> DatasetChanges:
-        """Return the files added, removed and changed since this version was registered."""
+        """Return the files added, removed and changed since this version was registered.
+
+        Returns:
+            The changes.
+
+        Raises:
+            UserErrorException: The dataset is not registered.
+        """
         _, view = self._registered()
         with self._listing_file() as path:
             arguments = {"listing": path, "definition": self._file_definition(), "stores": self._stores()}
@@ -233,6 +329,17 @@ class AbstractDataset:
     # ── for runs ──
 
     def as_named_input(self, name: str) -> DatasetConsumptionConfig:
+        """Make the dataset an input of a run under a name.
+
+        Args:
+            name: Letters, digits and `_`. The script finds it in `run.input_datasets`.
+
+        Returns:
+            The input, for the arguments of a ScriptRunConfig.
+
+        Raises:
+            UserErrorException: The name is not valid.
+        """
         return DatasetConsumptionConfig(name, self)
 
     def _with(self, step: Dict[str, Any]) -> Any:

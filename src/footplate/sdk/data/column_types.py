@@ -10,33 +10,81 @@ from footplate.sdk.exceptions import UserErrorException
 
 
 class DataType:
-    """Types for `set_column_types`: `{'price': DataType.to_float(), 'when': DataType.to_datetime('%d.%m.%Y')}`."""
+    """A type of a column, for `set_column_types`.
+
+    Args:
+        definition: The type as plain data; the static methods make it.
+
+    Example:
+        types = {
+            "price": DataType.to_float(decimal_mark=","),
+            "count": DataType.to_long(),
+            "zip": DataType.to_string(),
+            "sold": DataType.to_bool(),
+            "when": DataType.to_datetime("%d.%m.%Y"),
+        }
+    """
 
     def __init__(self, definition: Dict[str, Any]) -> None:
         self.definition = definition
 
     @staticmethod
     def to_string() -> DataType:
+        """Read the column as text.
+
+        Returns:
+            The type.
+        """
         return DataType(column_type("string"))
 
     @staticmethod
     def to_long() -> DataType:
+        """Read the column as whole numbers.
+
+        Returns:
+            The type.
+        """
         return DataType(column_type("integer"))
 
     @staticmethod
     def to_float(decimal_mark: str = ".") -> DataType:
-        """`decimal_mark` separates the fraction: '.' or ','."""
+        """Read the column as numbers.
+
+        Args:
+            decimal_mark: The mark before the fraction, `.` or `,`.
+
+        Returns:
+            The type.
+
+        Raises:
+            UserErrorException: `decimal_mark` is something else.
+        """
         if decimal_mark not in (".", ","):
             raise UserErrorException(f"decimal_mark is {decimal_mark!r}", hint="use '.' or ','")
         return DataType(column_type("float", decimal_mark=decimal_mark))
 
     @staticmethod
     def to_bool() -> DataType:
+        """Read the column as truth values.
+
+        Returns:
+            The type.
+        """
         return DataType(column_type("boolean"))
 
     @staticmethod
     def to_datetime(formats: Union[str, Sequence[str], None] = None) -> DataType:
-        """`formats`: time formats such as `'%d.%m.%Y %H:%M'`, tried in turn; ISO 8601 if none is given."""
+        """Read the column as times.
+
+        Args:
+            formats: Time formats such as `%d.%m.%Y %H:%M`, tried in turn; ISO 8601 if none is given.
+
+        Returns:
+            The type.
+
+        Raises:
+            UserErrorException: A format has no `%`.
+        """
         given = [formats] if isinstance(formats, str) else list(formats or ())
         for form in given:
             if not isinstance(form, str) or "%" not in form:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -45,6 +93,20 @@ class DataType:
 
     @staticmethod
     def to_stream(workspace: Any = None, escaped: bool = False) -> NoReturn:
+        """Raise an error: a column of links to files cannot be read.
+
+        Args:
+            workspace, escaped: Ignored.
+
+        Raises:
+            UserErrorException: Always; create a file dataset instead.
+
+        Example:
+            try:
+                DataType.to_stream(ws)
+            except UserErrorException as error:
+                print(error.hint)
+        """
         raise UserErrorException(
             "a column of links to files cannot be read", hint="create a file dataset of the files and read them there"
         )
@@ -60,7 +122,11 @@ class DataType:
 
 
 class PromoteHeadersBehavior(enum.Enum):
-    """How the headers of several delimited files are combined."""
+    """How the headers of several delimited files are combined.
+
+    Example:
+        header = PromoteHeadersBehavior.ONLY_FIRST_FILE_HAS_HEADERS
+    """
 
     NO_HEADERS = 0
     ONLY_FIRST_FILE_HAS_HEADERS = 1

@@ -16,7 +16,23 @@ _log = logging.getLogger(__name__)
 
 
 class DatasetConsumptionConfig:
-    """An input. `dataset`: a dataset, or (workspace, name[, version]), which is looked up when the run is submitted."""
+    """A dataset as an input of a run: its name there, and how the script accesses it.
+
+    Args:
+        name: Letters, digits and `_`. The script finds it in `run.input_datasets`.
+        dataset: A dataset, or (workspace, name[, version]), which is looked up at submission.
+        mode: `direct`, `mount` or `download`.
+        path_on_compute: The path on the node.
+
+    Raises:
+        UserErrorException: The name or the mode is not valid.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        datastore.upload("src", "code", show_progress=False)
+        given = DatasetConsumptionConfig("code", Dataset.File.from_files((datastore, "code")))
+        print(given.as_mount().mode, given.as_download("/tmp/code").mode, given.as_direct().to_definition())
+    """
 
     def __init__(self, name: str, dataset: Any, mode: str = "direct", path_on_compute: Optional[str] = None) -> None:
         if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -33,12 +49,33 @@ class DatasetConsumptionConfig:
         self.path_on_compute = path_on_compute
 
     def as_mount(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        """Show the files as a directory without copying them first.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            A changed copy.
+        """
         return self._as("mount", path_on_compute)
 
     def as_download(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        """Copy the files before the script starts.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            A changed copy.
+        """
         return self._as("download", path_on_compute)
 
     def as_direct(self) -> DatasetConsumptionConfig:
+        """Give the script the dataset object, not its files.
+
+        Returns:
+            A changed copy.
+        """
         return self._as("direct", None)
 
     def _as(self, mode: str, path_on_compute: Optional[str]) -> DatasetConsumptionConfig:
@@ -53,7 +90,11 @@ class DatasetConsumptionConfig:
         return made
 
     def to_definition(self) -> Dict[str, Any]:
-        """Return the form shown by `get_details()['runDefinition']['data']`."""
+        """Return the form shown by `get_details()['runDefinition']['data']`.
+
+        Returns:
+            A dict.
+        """
         dataset = self.dataset
         known = {"id": getattr(dataset, "id", None), "name": getattr(dataset, "name", None)}
         version = getattr(dataset, "version", None)

@@ -23,13 +23,32 @@ if TYPE_CHECKING:
 
 
 class FileDatasetFactory:
+    """Creates file datasets, as `Dataset.File`.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        dataset = Dataset.File.upload_directory("src", (datastore, "code"), overwrite=True, show_progress=False)
+        print(Dataset.File.from_files((datastore, "code/**/*.py")).to_path())
+    """
+
     @staticmethod
     def from_files(
         path: Any, validate: bool = True, partition_format: Optional[str] = None, is_file: bool = False
     ) -> FileDataset:
-        """Create a dataset of files from URLs, (datastore, path), or lists of these; paths may contain `*`, `**`, `?`.
+        """Create a dataset of files.
 
-        `validate` checks that at least one file exists; `is_file`: the path is a single file, not a folder.
+        Args:
+            path: URLs, (datastore, path), or lists of these; paths may contain `*`, `**` and `?`.
+            validate: Whether to check that at least one file exists.
+            partition_format: A format that turns parts of paths into columns, such as `{year}/{month}`.
+            is_file: Whether the path is a single file, not a folder.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DatasetValidationError: No file exists.
+            UserErrorException: A path is not valid.
         """
         definition, workspace = definition_of(path)
         if partition_format:
@@ -48,7 +67,22 @@ class FileDatasetFactory:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> FileDataset:
-        """Upload a folder, or its files that match `pattern`, to a datastore, and return a dataset of them."""
+        """Upload a directory to a datastore, and make a dataset of it.
+
+        Args:
+            src_dir: The local directory.
+            target: (datastore, path).
+            pattern: Only files that match, such as `**/*.png`.
+            overwrite: Whether to replace files that exist.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            UserErrorException: The directory does not exist or has no such files, or `target` is not in a
+                datastore.
+        """
         ((source, datastore),) = list(sources(target))
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if datastore is None:
@@ -71,14 +105,34 @@ class FileDatasetFactory:
 
 
 class Dataset:
-    """Datasets are created with `Dataset.File` and `Dataset.Tabular`, and found by name or id."""
+    """Creates datasets with `Dataset.File` and `Dataset.Tabular`, and finds them by name or id.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        datastore.upload("src", "code", show_progress=False)
+        dataset = Dataset.File.from_files((datastore, "code")).register(ws, "sources", create_new_version=True)
+        print(Dataset.get_by_name(ws, "sources").version, Dataset.get_by_id(ws, dataset.id).name)
+        print(Dataset.get(ws, name="sources").id, list(Dataset.get_all(ws)))
+    """
 
     File = FileDatasetFactory
     Tabular = TabularDatasetFactory
 
     @staticmethod
     def get_by_name(workspace: Workspace, name: str, version: Union[int, str] = "latest") -> Any:
-        """Return a registered dataset. Raise UserErrorException for an unknown name or version."""
+        """Return a registered dataset.
+
+        Args:
+            workspace: The workspace.
+            name: The name.
+            version: The version, or `latest`.
+
+        Returns:
+            A FileDataset or TabularDataset.
+
+        Raises:
+            UserErrorException: There is no such dataset or version.
+        """
         with worker_client.translating_errors():
             check_dataset_name(name)
         wanted = "latest" if version in (None, "latest") else version
@@ -86,18 +140,50 @@ class Dataset:
 
     @staticmethod
     def get(workspace: Workspace, name: Optional[str] = None, id: Optional[str] = None) -> Any:
-        """Return a dataset by name or id: Azure's earlier form of `get_by_name` and `get_by_id`."""
+        """Return a dataset by name or id: Azure's earlier form of `get_by_name` and `get_by_id`.
+
+        Args:
+            workspace: The workspace.
+            name: The name.
+            id: The id.
+
+        Returns:
+            A FileDataset or TabularDataset.
+
+        Raises:
+            UserErrorException: There is no such dataset, or neither name nor id was given.
+        """
         if name is None and id is None:
             raise UserErrorException("Dataset.get needs a name or id", hint="list all with Dataset.get_all(workspace)")
         return Dataset.get_by_id(workspace, id) if id is not None else Dataset.get_by_name(workspace, str(name))
 
     @staticmethod
     def get_by_id(workspace: Workspace, id: str, **kwargs: Any) -> Any:
+        """Return the dataset with an id.
+
+        Args:
+            workspace: The workspace.
+            id: The id.
+            **kwargs: Accepted for Azure's private options, and ignored.
+
+        Returns:
+            A FileDataset or TabularDataset.
+
+        Raises:
+            UserErrorException: There is no such dataset.
+        """
         return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.by_id(workspace.id, id))
 
     @staticmethod
     def get_all(workspace: Workspace) -> Mapping[str, Any]:
-        """Return the latest version of each dataset, by name."""
+        """Return the latest version of each dataset.
+
+        Args:
+            workspace: The workspace.
+
+        Returns:
+            A mapping by name. A lookup requests one dataset, without listing the others.
+        """
         return Datasets(workspace)
 
 

@@ -43,20 +43,53 @@ D = TypeVar("D", bound=AbstractDatastore)
 
 
 class Datastore:
-    """`Datastore(workspace, name)` returns the named or default datastore, as an object of its own class."""
+    """Registers and finds the datastores of a workspace.
+
+    `Datastore(workspace, name)` returns the named datastore as an object of its own class.
+
+    Args:
+        workspace: The workspace.
+        name: The name; without one, it is the default datastore.
+
+    Raises:
+        UserErrorException: There is no such datastore.
+
+    Example:
+        print(Datastore(ws, "workspaceblobstore").datastore_type)
+        print(Datastore.get(ws, "workspaceblobstore").name, Datastore.get_default(ws).is_default)
+    """
 
     def __new__(cls, workspace: Workspace, name: Optional[str] = None) -> AbstractDatastore:
         return Datastore.get_default(workspace) if name is None else Datastore.get(workspace, name)
 
     @staticmethod
     def get(workspace: Workspace, datastore_name: str) -> AbstractDatastore:
-        """Return a datastore. Raise UserErrorException for an unknown name."""
+        """Return a datastore.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name.
+
+        Returns:
+            The datastore, as an object of its own class.
+
+        Raises:
+            UserErrorException: There is no such datastore.
+        """
         return _of_view(
             workspace, workspace.session.api_for(_KINDS).datastores.get(workspace.id, _name(datastore_name))
         )
 
     @staticmethod
     def get_default(workspace: Workspace) -> AbstractDatastore:
+        """Return the default datastore.
+
+        Args:
+            workspace: The workspace.
+
+        Returns:
+            The datastore, as an object of its own class.
+        """
         return _of_view(workspace, workspace.session.api.datastores.default(workspace.id))
 
     # ── Azure's ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -81,7 +114,30 @@ class Datastore:
     ) -> AzureBlobDatastore:
         """Register a container of Azure Blob Storage.
 
-        `endpoint` may be a whole URL, for Azurite and similar servers.
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            container_name: The container.
+            account_name: The storage account.
+            sas_token: A shared access signature.
+            account_key: The key of the account, in place of a signature.
+            protocol: `https` or `http`.
+            endpoint: The host suffix of another cloud, or a whole URL, for Azurite and similar servers.
+            overwrite: Whether to replace a datastore of this name.
+            skip_validation: Whether to register without a check of access.
+            create_if_not_exists, blob_cache_timeout, grant_workspace_access: Accepted and ignored.
+            subscription_id, resource_group: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid, or access is denied.
+
+        Example:
+            datastore = Datastore.register_azure_blob_container(
+                ws, "images", container_name="images", account_name="contoso", account_key="a2V5", skip_validation=True
+            )
         """
         location = {"account": account_name, "container": container_name}
         location.update(_endpoint(endpoint, protocol, account_name))
@@ -106,7 +162,29 @@ class Datastore:
         *,
         path: Optional[str] = None,
     ) -> AzureFileDatastore:
-        """Register an Azure Files share, which must be mounted at `path` on every machine that reads it."""
+        """Register an Azure Files share.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            file_share_name: The share.
+            account_name: The storage account.
+            sas_token: A shared access signature.
+            account_key: The key of the account.
+            overwrite: Whether to replace a datastore of this name.
+            skip_validation: Whether to register without a check of access.
+            path: The directory at which the share is mounted on every machine that reads it.
+            protocol, endpoint, create_if_not_exists: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid, or `path` cannot be read.
+
+        Example:
+            datastore = Datastore.register_azure_file_share(ws, "share", "share", "contoso", account_key="a2V5")
+        """
         location = {"account": account_name, "share": file_share_name}
         if path is not None:
             location["path"] = os.path.abspath(path)
@@ -132,9 +210,31 @@ class Datastore:
         resource_group: Optional[str] = None,
         grant_workspace_access: bool = False,
     ) -> AzureDataLakeGen2Datastore:
-        """Register an Azure Data Lake Storage Gen2 file system with a service principal.
+        """Register a file system of Azure Data Lake Storage Gen2, which is read at its blob endpoint.
 
-        It is read at its blob endpoint.
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            filesystem: The file system.
+            account_name: The storage account.
+            tenant_id: The tenant of the service principal.
+            client_id: The id of the service principal.
+            client_secret: Its secret.
+            protocol: `https` or `http`.
+            endpoint: The host suffix of another cloud, or a whole URL.
+            overwrite: Whether to replace a datastore of this name.
+            resource_url, authority_url, subscription_id, resource_group, grant_workspace_access: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid.
+
+        Example:
+            datastore = Datastore.register_azure_data_lake_gen2(
+                ws, "lake", "raw", "contoso", tenant_id="tenant", client_id="client", client_secret="s3cr3t"
+            )
         """
         location = {"account": account_name, "container": filesystem}
         location.update(_endpoint(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
@@ -143,6 +243,20 @@ class Datastore:
 
     @staticmethod
     def register_azure_data_lake(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: Azure has retired Data Lake Storage Gen1.
+
+        Args:
+            workspace, datastore_name, *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; use `register_azure_data_lake_gen2`.
+
+        Example:
+            try:
+                Datastore.register_azure_data_lake(ws, "lake1")
+            except UserErrorException as error:
+                print(error.hint)
+        """
         _raise_unsupported("Azure Data Lake Storage Gen1", "Azure has retired it: use register_azure_data_lake_gen2")
 
     @staticmethod
@@ -165,7 +279,30 @@ class Datastore:
         grant_workspace_access: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """Register an Azure SQL database, for queries, with a user and a password; no service principals."""
+        """Register an Azure SQL database, for queries. The nodes need the ODBC driver of the database.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            server_name: The server; a bare name is completed with Azure's domain.
+            database_name: The database.
+            username: A user of the database.
+            password: The password.
+            endpoint: The domain of another cloud.
+            overwrite: Whether to replace a datastore of this name.
+            tenant_id, client_secret, resource_url, authority_url: Accepted and ignored.
+            client_id: Refused without `username`: service principals are not supported.
+            subscription_id, resource_group, grant_workspace_access, **kwargs: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: A service principal was given, or the name is taken or not valid.
+
+        Example:
+            db = Datastore.register_azure_sql_database(ws, "db", "contoso", "sales", username="ada", password="s3cr3t")
+        """
         if username is None and client_id is not None:
             _raise_unsupported("Azure SQL with a service principal", "give a database user's username and password")
         host = _host(server_name, endpoint or "database.windows.net")
@@ -186,7 +323,29 @@ class Datastore:
         overwrite: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """Register a PostgreSQL database, for queries. `server_name` may be any host."""
+        """Register a PostgreSQL database, for queries.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            server_name: Any host; a bare name is completed with Azure's domain.
+            database_name: The database.
+            user_id: A user of the database.
+            user_password: The password.
+            port_number: The port.
+            endpoint: The domain of another cloud.
+            overwrite: Whether to replace a datastore of this name.
+            **kwargs: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid.
+
+        Example:
+            sales = Datastore.register_azure_postgre_sql(ws, "pg", "db.example.com", "sales", "reader", "s3cr3t")
+        """
         host = _host(server_name, endpoint or "postgres.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "postgresql", database_name, host, port_number, user_id, user_password, overwrite
@@ -205,7 +364,29 @@ class Datastore:
         overwrite: bool = False,
         **kwargs: Any,
     ) -> SqlDatastore:
-        """Register a MySQL database, for queries. `server_name` may be any host."""
+        """Register a MySQL database, for queries.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            server_name: Any host; a bare name is completed with Azure's domain.
+            database_name: The database.
+            user_id: A user of the database.
+            user_password: The password.
+            port_number: The port.
+            endpoint: The domain of another cloud.
+            overwrite: Whether to replace a datastore of this name.
+            **kwargs: Accepted and ignored.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid.
+
+        Example:
+            sales = Datastore.register_azure_my_sql(ws, "mysql", "db.example.com", "sales", "reader", "s3cr3t")
+        """
         host = _host(server_name, endpoint or "mysql.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "mysql", database_name, host, port_number, user_id, user_password, overwrite
@@ -213,10 +394,38 @@ class Datastore:
 
     @staticmethod
     def register_dbfs(workspace: Workspace, datastore_name: str) -> NoReturn:
+        """Raise an error: Footplate has no datastores on Databricks.
+
+        Args:
+            workspace, datastore_name: Ignored.
+
+        Raises:
+            UserErrorException: Always; copy the data to a bucket or container.
+
+        Example:
+            try:
+                Datastore.register_dbfs(ws, "bricks")
+            except UserErrorException as error:
+                print(error.hint)
+        """
         _raise_unsupported("Databricks", "copy the data to a blob container or an S3 bucket")
 
     @staticmethod
     def register_hdfs(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: Footplate has no datastores on HDFS.
+
+        Args:
+            workspace, datastore_name, *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; mount it, and use `register_folder`.
+
+        Example:
+            try:
+                Datastore.register_hdfs(ws, "hadoop")
+            except UserErrorException as error:
+                print(error.hint)
+        """
         _raise_unsupported("HDFS", "mount it, and use Datastore.register_folder")
 
     # ── Ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,7 +442,28 @@ class Datastore:
         password: Optional[str] = None,
         overwrite: bool = False,
     ) -> SqlDatastore:
-        """Register a database, for queries. `dialect`: sqlite (`database` is a file), postgresql, mysql or mssql."""
+        """Register a database, for queries. Azure has no such method.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            dialect: `sqlite`, `postgresql`, `mysql` or `mssql`.
+            database: The database; for SQLite, its file.
+            host: The host.
+            port: The port.
+            username: A user of the database.
+            password: The password.
+            overwrite: Whether to replace a datastore of this name.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The dialect is unknown, or the name is taken or not valid.
+
+        Example:
+            local = Datastore.register_sql_database(ws, "local_sales", "sqlite", "sales.db")
+        """
         place = os.path.abspath(os.path.expanduser(database)) if dialect == "sqlite" else database
         return _register_sql(workspace, datastore_name, dialect, place, host, port, username, password, overwrite)
 
@@ -241,7 +471,24 @@ class Datastore:
     def register_folder(
         workspace: Workspace, datastore_name: str, path: str, overwrite: bool = False
     ) -> FolderDatastore:
-        """Register a folder of this machine, or one that all machines see at the same path. It is read in place."""
+        """Register a directory, which is read in place. Azure has no such method.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            path: A directory of this machine, or one that all machines see at the same path.
+            overwrite: Whether to replace a datastore of this name.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The directory does not exist, or the name is taken or not valid.
+
+        Example:
+            code = Datastore.register_folder(ws, "code", "src", overwrite=True)
+            print(Dataset.File.from_files((code, "**")).to_path())
+        """
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         if not os.path.isdir(folder):
             raise UserErrorException(f"the folder {folder} does not exist", hint="create it first, or correct the path")
@@ -261,7 +508,30 @@ class Datastore:
         overwrite: bool = False,
         skip_validation: bool = False,
     ) -> S3Datastore:
-        """Register a bucket of S3, or of a compatible service at `endpoint`."""
+        """Register a bucket of S3, or of a compatible service. Azure has no such method.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            bucket: The bucket.
+            access_key_id: The id of the access key.
+            secret_access_key: Its secret.
+            session_token: The token of temporary credentials.
+            region: The region.
+            endpoint: The address of a compatible service.
+            prefix: The part of the bucket that the datastore shows.
+            overwrite: Whether to replace a datastore of this name.
+            skip_validation: Whether to register without a check of access.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid, or access is denied.
+
+        Example:
+            bucket = Datastore.register_s3_bucket(ws, "s3", "images", region="eu-west-1", skip_validation=True)
+        """
         location = {"bucket": bucket, "region": region, "endpoint": endpoint, "prefix": prefix}
         credentials = {
             "access_key_id": access_key_id, "secret_access_key": secret_access_key, "session_token": session_token,
@@ -279,7 +549,27 @@ class Datastore:
         overwrite: bool = False,
         skip_validation: bool = False,
     ) -> GcsDatastore:
-        """Register a bucket of Google Cloud Storage. `service_account_key`: its JSON, or the path of its file."""
+        """Register a bucket of Google Cloud Storage. Azure has no such method.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            bucket: The bucket.
+            service_account_key: The JSON of the key, or the path of its file.
+            endpoint: The address of a compatible service.
+            prefix: The part of the bucket that the datastore shows.
+            overwrite: Whether to replace a datastore of this name.
+            skip_validation: Whether to register without a check of access.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid, or access is denied.
+
+        Example:
+            bucket = Datastore.register_gcs_bucket(ws, "gcs", "images", skip_validation=True)
+        """
         if service_account_key is not None and os.path.isfile(service_account_key):
             with open(service_account_key, encoding="utf-8") as file:
                 service_account_key = file.read()
@@ -297,7 +587,28 @@ class Datastore:
         password: Optional[str] = None,
         overwrite: bool = False,
     ) -> HttpDatastore:
-        """Register a web site: files by their path below `url`. It is read-only, and cannot list files."""
+        """Register a web site: files by their path below its address. Azure has no such method.
+
+        It is read-only, and cannot list files.
+
+        Args:
+            workspace: The workspace.
+            datastore_name: The name in the workspace.
+            url: The address.
+            token: A bearer token.
+            username: A user, for basic authentication.
+            password: The password.
+            overwrite: Whether to replace a datastore of this name.
+
+        Returns:
+            The datastore.
+
+        Raises:
+            UserErrorException: The name is taken or not valid.
+
+        Example:
+            site = Datastore.register_web(ws, "site", "https://data.example.com/sets")
+        """
         credentials = {"token": token, "username": username, "password": password}
         return _register(HttpDatastore, workspace, datastore_name, {"url": url}, credentials, overwrite, True)
 

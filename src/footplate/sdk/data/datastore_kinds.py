@@ -19,7 +19,20 @@ if TYPE_CHECKING:
 
 
 class AbstractDatastore:
-    """A place for data that a workspace knows by name."""
+    """A place for data that a workspace knows by name.
+
+    Args:
+        workspace: The workspace.
+        view: The datastore as the server describes it.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        datastore.upload("src", target_path="code", overwrite=True, show_progress=False)
+        datastore.upload_files(["src/train.py"], target_path="single", overwrite=True, show_progress=False)
+        print(datastore.download("downloads", prefix="code", overwrite=True, show_progress=False))
+        print(datastore.path("code").as_mount(), datastore.as_mount(), datastore.as_download(), datastore.as_upload())
+        datastore.set_as_default()
+    """
 
     kind = ""  # the kind in a StoreSpec
     datastore_type = "Custom"  # Azure's name of the kind
@@ -30,17 +43,24 @@ class AbstractDatastore:
 
     @property
     def name(self) -> str:
+        """The name, unique in the workspace."""
         return self._view.name
 
     @property
     def is_default(self) -> bool:
+        """Whether it was the default datastore when it was read."""
         return self._view.is_default
 
     def set_as_default(self) -> None:
+        """Make it the default datastore of the workspace."""
         self.workspace.session.api.datastores.set_default(self.workspace.id, self.name)
 
     def unregister(self) -> None:
-        """Remove the datastore from the workspace. Its data stays."""
+        """Remove the datastore from the workspace. Its data stays.
+
+        Example:
+            Datastore.register_folder(ws, "temporary", "src").unregister()
+        """
         self.workspace.session.api.datastores.delete(self.workspace.id, self.name)
 
     # ── bytes ──
@@ -48,7 +68,20 @@ class AbstractDatastore:
     def upload(
         self, src_dir: str, target_path: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> DataReference:
-        """Upload a folder below `target_path`. Existing files are kept unless `overwrite` is set."""
+        """Upload a directory.
+
+        Args:
+            src_dir: The local directory.
+            target_path: The path in the datastore.
+            overwrite: Whether to replace files that exist; otherwise they are kept.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            A reference to the path.
+
+        Raises:
+            UserErrorException: The directory does not exist.
+        """
         folder = os.path.abspath(os.path.expanduser(os.fspath(src_dir)))
         if not os.path.isdir(folder):
             hint = (
@@ -66,7 +99,21 @@ class AbstractDatastore:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> DataReference:
-        """Upload files, named by their path below `relative_root`, or else below their common folder."""
+        """Upload files.
+
+        Args:
+            files: The local files.
+            relative_root: The directory that names are relative to; by default the common one of all files.
+            target_path: The path in the datastore.
+            overwrite: Whether to replace files that exist; otherwise they are kept.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            A reference to the path.
+
+        Raises:
+            UserErrorException: A file does not exist.
+        """
         self._upload(named_files(files, relative_root), target_path, overwrite, show_progress)
         return self.path(target_path)
 
@@ -77,9 +124,16 @@ class AbstractDatastore:
         overwrite: bool = False,
         show_progress: bool = True,
     ) -> int:
-        """Download everything, or the files below `prefix`, with their whole path. Return the number of files.
+        """Download files with their whole path. Finding none is not an error.
 
-        If no folder or file has the name `prefix`, it is a prefix of names. Finding no files is not an error.
+        Args:
+            target_path: The local directory.
+            prefix: A folder or file; if there is none of this name, a prefix of names.
+            overwrite: Whether to replace files that exist; otherwise they are kept.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            The number of files.
         """
         spec = store_spec(self.workspace, self.name)
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
@@ -110,15 +164,48 @@ class AbstractDatastore:
     # ── for runs ──
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
+        """Make a path of the datastore an input or output of a run.
+
+        Args:
+            path: The path; the whole datastore by default.
+            data_reference_name: The name of the reference in the run.
+
+        Returns:
+            The reference.
+
+        Raises:
+            UserErrorException: The name is not valid.
+        """
         return DataReference(self, data_reference_name, path)
 
     def as_mount(self) -> DataReference:
+        """Make the whole datastore an input of a run, mounted.
+
+        Returns:
+            The reference.
+        """
         return self.path().as_mount()
 
     def as_download(self, path_on_compute: Optional[str] = None) -> DataReference:
+        """Make the whole datastore an input of a run, copied before the script starts.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            The reference.
+        """
         return self.path().as_download(path_on_compute)
 
     def as_upload(self, path_on_compute: Optional[str] = None) -> DataReference:
+        """Make the datastore an output of a run, uploaded when the run has ended.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            The reference.
+        """
         return self.path().as_upload(path_on_compute)
 
     def __deepcopy__(self, memo: Any) -> AbstractDatastore:
@@ -133,19 +220,22 @@ class AbstractDatastore:
 class _AzureDatastore(AbstractDatastore):
     @property
     def account_name(self) -> str:
+        """The storage account."""
         return str(self._view.location["account"])
 
     @property
     def container_name(self) -> str:
-        """The container's name; for a file share, the share's."""
+        """The container; for a file share, the share."""
         return str(self._view.location.get("container") or self._view.location.get("share"))
 
     @property
     def endpoint(self) -> str:
+        """The host suffix, or the whole address of another server."""
         return str(self._view.location.get("endpoint") or "core.windows.net")
 
     @property
     def protocol(self) -> str:
+        """`https` or `http`."""
         return "http" if self.endpoint.startswith("http:") else "https"
 
     def _credential(self, name: str) -> Optional[str]:
@@ -155,37 +245,67 @@ class _AzureDatastore(AbstractDatastore):
 
     @property
     def account_key(self) -> Optional[str]:
+        """The key of the account, fetched on access; None if there is none."""
         return self._credential("key")
 
     @property
     def sas_token(self) -> Optional[str]:
+        """The shared access signature, fetched on access; None if there is none."""
         return self._credential("sas")
 
 
 class AzureBlobDatastore(_AzureDatastore):
+    """A container of Azure Blob Storage, from `Datastore.register_azure_blob_container`.
+
+    Example:
+        images = Datastore.register_azure_blob_container(
+            ws, "blobs", "images", "contoso", account_key="a2V5", skip_validation=True
+        )
+        print(images.account_name, images.container_name)
+    """
+
     kind = "azure_blob"
     datastore_type = "AzureBlob"
 
 
 class AzureFileDatastore(_AzureDatastore):
+    """An Azure Files share, from `Datastore.register_azure_file_share`.
+
+    Example:
+        share = Datastore.register_azure_file_share(ws, "files", "share", "contoso", account_key="a2V5")
+        print(share.container_name)
+    """
+
     kind = "azure_file"
     datastore_type = "AzureFile"
 
 
 class AzureDataLakeGen2Datastore(_AzureDatastore):
+    """A file system of Azure Data Lake Storage Gen2, from `Datastore.register_azure_data_lake_gen2`.
+
+    Example:
+        lake = Datastore.register_azure_data_lake_gen2(
+            ws, "gen2", "raw", "contoso", tenant_id="tenant", client_id="client", client_secret="s3cr3t"
+        )
+        print(lake.tenant_id)
+    """
+
     kind = "adls_gen2"
     datastore_type = "AzureDataLakeGen2"
 
     @property
     def tenant_id(self) -> Optional[str]:
+        """The tenant of the service principal, fetched on access."""
         return self._credential("tenant_id")
 
     @property
     def client_id(self) -> Optional[str]:
+        """The id of the service principal, fetched on access."""
         return self._credential("client_id")
 
     @property
     def client_secret(self) -> Optional[str]:
+        """The secret of the service principal, fetched on access."""
         return self._credential("client_secret")
 
 

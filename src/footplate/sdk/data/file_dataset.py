@@ -18,7 +18,18 @@ from footplate.sdk.progress import bar
 
 
 class FileDataset(AbstractDataset):
-    """A dataset of files. Nothing is read before it is needed."""
+    """A dataset of files, created with `Dataset.File`. Nothing is read before it is needed.
+
+    Example:
+        datastore = ws.get_default_datastore()
+        datastore.upload("src", "code", show_progress=False)
+        files = Dataset.File.from_files((datastore, "code"))
+        print(files.to_path(), files.download("code", overwrite=True, show_progress=False))
+        first, others = files.take(10).skip(0).random_split(0.5, seed=1)
+        sample = files.take_sample(0.5, seed=1)
+        scripts = files.filter(files.file_metadata["Size"] > 10)
+        print(scripts.as_mount().mode, scripts.as_download().mode)
+    """
 
     kind = "file"
 
@@ -27,7 +38,8 @@ class FileDataset(AbstractDataset):
     def to_path(self) -> List[str]:
         """Return the files as paths below the mount point, beginning with `/`.
 
-        Among several web files, each begins with its host.
+        Returns:
+            The paths; among several web files, each begins with its host.
         """
         with self.listing() as files:
             return ["/" + item.name for item in files]
@@ -39,7 +51,20 @@ class FileDataset(AbstractDataset):
         ignore_not_found: bool = False,
         show_progress: bool = True,
     ) -> List[str]:
-        """Download the files to a folder, or a temporary one if none is given. Return their paths."""
+        """Download the files.
+
+        Args:
+            target_path: The local directory; a temporary one by default.
+            overwrite: Whether to replace files that exist; otherwise they are an error.
+            ignore_not_found: Whether to skip files that do not exist any more.
+            show_progress: Whether to show a progress bar.
+
+        Returns:
+            The local paths.
+
+        Raises:
+            UserErrorException: A file exists, or cannot be read.
+        """
         target = os.path.abspath(target_path) if target_path else tempfile.mkdtemp(prefix="footplate-data-")
         with self._listing_file() as path:
             arguments = {
@@ -55,11 +80,37 @@ class FileDataset(AbstractDataset):
         return found
 
     def mount(self, mount_point: Optional[str] = None, **kwargs: Any) -> MountContext:
-        """Return a context that shows the files as a folder: `with dataset.mount() as at: at.mount_point`."""
+        """Show the files as a directory of this machine.
+
+        Args:
+            mount_point: The directory; a temporary one by default.
+            **kwargs: Azure's options of mounts, accepted and ignored.
+
+        Returns:
+            A context with `mount_point`.
+
+        Example:
+            def names(files: FileDataset) -> None:
+                with files.mount() as mounted:
+                    print(mounted.mount_point)
+        """
         return MountContext(self, mount_point)
 
     def hold_mounted(self, at: str, scratch: str) -> worker_client.Held:
-        """Show the files at the path `at` until the result is closed; the folder `scratch` must live as long."""
+        """Show the files at a path until the result is closed. `mount` is the usual way.
+
+        Args:
+            at: The path.
+            scratch: A directory for temporary files, which must live as long.
+
+        Returns:
+            The open mount.
+
+        Example:
+            def names(files: FileDataset) -> None:
+                held = files.hold_mounted("/mnt/code", "/tmp/scratch")
+                held.close()
+        """
         arguments = {
             "definition": self._definition,
             "listing": self._pinned_listing(scratch),
@@ -76,25 +127,77 @@ class FileDataset(AbstractDataset):
     # ── choosing ──
 
     def skip(self, count: int) -> FileDataset:
+        """Leave out the first files.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
         return self._with({"do": "skip", "count": _count(count)})
 
     def take(self, count: int) -> FileDataset:
+        """Keep the first files.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
         return self._with({"do": "take", "count": _count(count)})
 
     def take_sample(self, probability: float, seed: Optional[int] = None) -> FileDataset:
-        """Draw each file with this probability.
+        """Draw each file with a probability.
 
-        Without a seed one is chosen now, so that every reading gives the same files.
+        Args:
+            probability: From 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same files.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: A value is not valid.
         """
         return self._with({"do": "sample", "probability": _share(probability), "seed": _seed(seed)})
 
     def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[FileDataset, FileDataset]:
-        """Split into two disjoint datasets: about this share of the files (0 … 1), and the others."""
+        """Split into two disjoint datasets.
+
+        Args:
+            percentage: The share of files in the first dataset, from 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same files.
+
+        Returns:
+            Two new datasets.
+
+        Raises:
+            UserErrorException: A value is not valid.
+        """
         step: Dict[str, Any] = {"do": "split", "percentage": _share(percentage), "seed": _seed(seed)}
         return self._with(dict(step, first=True)), self._with(dict(step, first=False))
 
     def filter(self, expression: Expression) -> FileDataset:
-        """Keep matching files: `ds.filter(ds.file_metadata['Size'] > 100000)`, or by a column of the partition."""
+        """Keep the files that match an expression.
+
+        Args:
+            expression: A comparison of `dataset.file_metadata["Size"]`, or of a column of the partition,
+                `dataset["year"]`; combine them with `&`, `|` and `~`.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: It is not an expression.
+        """
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint="ds.filter(ds.file_metadata['Size'] > 1000)"
@@ -113,12 +216,40 @@ class FileDataset(AbstractDataset):
     # ── for runs ──
 
     def as_mount(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        """Make the dataset an input of a run, mounted, under a name of its own.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            The input.
+        """
         return self.as_named_input(self._auto_name()).as_mount(path_on_compute)
 
     def as_download(self, path_on_compute: Optional[str] = None) -> DatasetConsumptionConfig:
+        """Make the dataset an input of a run, copied before the script starts.
+
+        Args:
+            path_on_compute: The path on the node.
+
+        Returns:
+            The input.
+        """
         return self.as_named_input(self._auto_name()).as_download(path_on_compute)
 
     def as_hdfs(self) -> Any:
+        """Raise an error: Footplate has no HDFS.
+
+        Returns:
+            Nothing.
+
+        Raises:
+            UserErrorException: Always; use `as_mount` or `as_download`.
+
+        Example:
+            def given(files: FileDataset) -> None:
+                print(files.as_mount())  # not files.as_hdfs()
+        """
         raise UserErrorException("Footplate has no HDFS", hint="use as_mount or as_download")
 
     def _auto_name(self) -> str:

@@ -23,10 +23,26 @@ C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
 class OutputFileDatasetConfig:
-    """An output folder. Among a run's arguments it becomes the path to write to. Every method returns a changed copy.
+    """A directory that a run writes, and that becomes a dataset. Every method returns a changed copy.
 
-    `destination`: (datastore, 'path'), in which `{run-id}` and `{output-name}` are substituted; the default is
-    `dataset/{run-id}/{output-name}` on the default datastore. `source`: the folder's path on the compute node.
+    Among the arguments of a script it becomes the path to write to.
+
+    Args:
+        name: The name of the output: letters, digits and `_`. By default it is random.
+        destination: (datastore, path), in which `{run-id}` and `{output-name}` are replaced; by default
+            `dataset/{run-id}/{output-name}` on the default datastore.
+        source: The path on the node.
+        partition_format: A format that turns parts of paths into columns.
+
+    Raises:
+        UserErrorException: The name or the destination is not valid.
+
+    Example:
+        output = OutputFileDatasetConfig("prepared").as_upload(overwrite=True)
+        output = output.register_on_complete("prepared", tags={"stage": "clean"})
+        print(output.as_mount().mode, output.to_definition(), output.to_output("workspaceblobstore").path)
+        table = output.read_delimited_files(separator=";")
+        config = ScriptRunConfig("src", "train.py", arguments=["--output", output])
     """
 
     def __init__(
@@ -52,24 +68,64 @@ class OutputFileDatasetConfig:
         self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
 
     def as_mount(self: C, disable_metadata_cache: bool = False) -> C:
-        """Upload files while the run writes them; they are kept even if the run fails."""
+        """Upload files while the run writes them; they are kept even if the run fails.
+
+        Args:
+            disable_metadata_cache: Accepted and ignored.
+
+        Returns:
+            A changed copy.
+        """
         return self._copy(mode="mount")
 
     def as_upload(self: C, overwrite: bool = False, source_globs: Union[str, Sequence[str], None] = None) -> C:
-        """Upload the files once the script has succeeded."""
+        """Upload the files once the script has succeeded.
+
+        Args:
+            overwrite: Whether to replace files that exist.
+            source_globs: Only files that match one of these patterns.
+
+        Returns:
+            A changed copy.
+        """
         globs = (source_globs,) if isinstance(source_globs, str) else tuple(source_globs or ())
         return self._copy(mode="upload", _overwrite=overwrite, _globs=globs)
 
     def register_on_complete(
         self: C, name: str, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None
     ) -> C:
-        """Register the output as the next version of the dataset `name` when the run has completed."""
+        """Register the output as the next version of a dataset when the run has completed.
+
+        Args:
+            name: The name of the dataset.
+            description: A text about the dataset.
+            tags: Tags of the version.
+
+        Returns:
+            A changed copy.
+
+        Raises:
+            UserErrorException: The name is not valid.
+        """
         with translating(_INVALID):
             check_dataset_name(name)
         return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """Return the output of the last run submitted with it, as the input of another run."""
+        """Make the output of the last run submitted with it the input of another run.
+
+        Args:
+            name: The name of the input; that of the output by default.
+
+        Returns:
+            The input.
+
+        Example:
+            output = OutputFileDatasetConfig("prepared")
+            first = ScriptRunConfig("src", "train.py", arguments=["--output", output])
+            experiment.submit(first).wait_for_completion()
+            second = ScriptRunConfig("src", "train.py", arguments=["--data", output.as_input("data")])
+        """
         return DatasetConsumptionConfig(name or self.name, self, "mount")
 
     def read_delimited_files(
@@ -81,7 +137,22 @@ class OutputFileDatasetConfig:
         path_glob: Optional[str] = None,
         set_column_types: Optional[Mapping[str, Any]] = None,
     ) -> OutputTabularDatasetConfig:
-        """Return the same output as a table of the delimited files that the run writes and that match `path_glob`."""
+        """Make the output a table of the delimited files that the run writes.
+
+        Args:
+            include_path: Whether the table has a column `Path`.
+            separator: The separator of columns.
+            header: How headers are read: True, False or a PromoteHeadersBehavior.
+            partition_format: A format that turns parts of paths into columns.
+            path_glob: Only files that match.
+            set_column_types: Types by column.
+
+        Returns:
+            The output as a table.
+
+        Raises:
+            UserErrorException: The header or a type is not valid.
+        """
         form: Dict[str, Any] = {"kind": "delimited", "separator": separator, "header": header_term(header)}
         form.update(encoding="utf8", empty_as_string=False, infer_types=True)
         return self._table(form, include_path, partition_format, path_glob, set_column_types)
@@ -93,7 +164,23 @@ class OutputFileDatasetConfig:
         path_glob: Optional[str] = None,
         set_column_types: Optional[Mapping[str, Any]] = None,
     ) -> OutputTabularDatasetConfig:
-        """Return the same output as a table of the Parquet files that the run writes and that match `path_glob`."""
+        """Make the output a table of the Parquet files that the run writes.
+
+        Args:
+            include_path: Whether the table has a column `Path`.
+            partition_format: A format that turns parts of paths into columns.
+            path_glob: Only files that match.
+            set_column_types: Types by column.
+
+        Returns:
+            The output as a table.
+
+        Raises:
+            UserErrorException: A type is not valid.
+
+        Example:
+            table = OutputFileDatasetConfig("features").read_parquet_files(path_glob="**/*.parquet")
+        """
         return self._table({"kind": "parquet"}, include_path, partition_format, path_glob, set_column_types)
 
     def _table(
@@ -124,6 +211,14 @@ class OutputFileDatasetConfig:
     # ── for submission ──
 
     def to_output(self, default_datastore: str) -> DataOutput:
+        """Return the output as the server takes it.
+
+        Args:
+            default_datastore: The datastore of outputs without a destination.
+
+        Returns:
+            The specification.
+        """
         datastore, path = self.destination
         return DataOutput(
             self.name,
@@ -143,10 +238,35 @@ class OutputFileDatasetConfig:
         return self._runs[-1] if self._runs else None
 
     def submitted_with(self, run_id: str) -> None:
+        """Remember a run that was submitted with the output. `experiment.submit` calls it.
+
+        Args:
+            run_id: The id of the run.
+
+        Example:
+            output = OutputFileDatasetConfig("prepared")
+            output.submitted_with(run.id)
+            print(output.last_run, output.written("workspaceblobstore"))
+        """
         self._runs.append(run_id)
 
     def written(self, default_datastore: str) -> Dict[str, Any]:
-        """Return the definition of a dataset of the last run's output."""
+        """Return the definition of a dataset of the last run's output.
+
+        Args:
+            default_datastore: The datastore of outputs without a destination.
+
+        Returns:
+            The definition as plain data.
+
+        Raises:
+            UserErrorException: No run has written the output.
+
+        Example:
+            output = OutputFileDatasetConfig("prepared")
+            output.submitted_with(run.id)
+            print(output.written("workspaceblobstore"))
+        """
         output = self.to_output(default_datastore)
         if self.last_run is None and "{run-id}" in output.path:
             raise UserErrorException(
@@ -156,7 +276,11 @@ class OutputFileDatasetConfig:
         return written_definition(output, self.last_run or "")
 
     def to_definition(self) -> Dict[str, Any]:
-        """Return the form shown by `get_details()['runDefinition']['outputData']`."""
+        """Return the form shown by `get_details()['runDefinition']['outputData']`.
+
+        Returns:
+            A dict.
+        """
         datastore, path = self.destination
         registration = self._registration
         return {
@@ -180,20 +304,54 @@ class OutputFileDatasetConfig:
 
 
 class OutputTabularDatasetConfig(OutputFileDatasetConfig):
-    """An output whose files form a table, created by `read_delimited_files` or `read_parquet_files`.
+    """An output whose files form a table, from `read_delimited_files` or `read_parquet_files`.
 
     The script writes files as before; the registered dataset, or the next run's input, is tabular.
+
+    Example:
+        table = OutputFileDatasetConfig("features").read_delimited_files()
+        table = table.keep_columns(["age", "income"]).drop_columns("income")
+        print(table.as_input("features").mode)
     """
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """Return the output of the last run submitted with it, as a table in `run.input_datasets[name]`."""
+        """Make the output of the last run submitted with it a table in `run.input_datasets` of another run.
+
+        Args:
+            name: The name of the input; that of the output by default.
+
+        Returns:
+            The input.
+        """
         return DatasetConsumptionConfig(name or self.name, self, "direct")
 
     def keep_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        """Keep only these columns.
+
+        Args:
+            columns: One name, or several.
+
+        Returns:
+            A changed copy.
+
+        Raises:
+            UserErrorException: No column was given.
+        """
         with translating(_INVALID):
             return self._with(tabular.keep(columns))
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
+        """Leave out these columns.
+
+        Args:
+            columns: One name, or several.
+
+        Returns:
+            A changed copy.
+
+        Raises:
+            UserErrorException: No column was given.
+        """
         with translating(_INVALID):
             return self._with(tabular.drop(columns))
 

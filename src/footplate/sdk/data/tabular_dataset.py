@@ -46,7 +46,20 @@ _PARTITION_LENGTHS = (
 
 
 class TabularDataset(AbstractDataset):
-    """A table, created with `Dataset.Tabular`. Selecting rows or columns reads nothing: it returns a new dataset."""
+    r"""A table, created with `Dataset.Tabular`. Selecting rows or columns reads nothing: it returns a new dataset.
+
+    Example:
+        with open("people.csv", "w") as file:
+            file.write("name,age,born\nAda,36,1815-12-10\nGrace,85,1906-12-09\n")
+        datastore = ws.get_default_datastore()
+        datastore.upload_files(["people.csv"], target_path="people", overwrite=True, show_progress=False)
+        table = Dataset.Tabular.from_delimited_files((datastore, "people/people.csv"))
+        print(table.take(1).to_pandas_dataframe(), table.get_profile())
+        old = table.filter(table["age"] > 40).skip(0).keep_columns(["name", "born"]).drop_columns("born")
+        train, test = table.random_split(0.8, seed=1)
+        sample = table.take_sample(0.5, seed=1)
+        print(table.to_csv_files().to_path(), table.to_parquet_files().to_path())
+    """
 
     kind = "tabular"
 
@@ -55,8 +68,17 @@ class TabularDataset(AbstractDataset):
     def to_pandas_dataframe(self, on_error: str = "null", out_of_range_datetime: str = "null") -> Any:
         """Read all rows. A timestamp column also becomes the index.
 
-        `on_error`: a value that does not fit its column's type becomes null, with a warning, or is an error ('fail').
-        `out_of_range_datetime`: the same for a time that pandas' datetime64[ns] cannot hold.
+        Args:
+            on_error: `null` turns a value that does not fit its column's type into null, with a warning;
+                `fail` makes it an error.
+            out_of_range_datetime: The same for a time that pandas' `datetime64[ns]` cannot hold.
+
+        Returns:
+            A DataFrame.
+
+        Raises:
+            UserErrorException: An option is unknown, or pandas is not installed.
+            DatasetExecutionError: The data cannot be read.
         """
         for name, value in (("on_error", on_error), ("out_of_range_datetime", out_of_range_datetime)):
             if value not in ("null", "fail"):
@@ -96,11 +118,30 @@ class TabularDataset(AbstractDataset):
             return frame, messages
 
     def to_csv_files(self, separator: str = ",") -> FileDataset:
-        """Write the rows as CSV files to the default datastore now. Return a file dataset, which can be mounted."""
+        """Write the rows as CSV files to the default datastore now.
+
+        Args:
+            separator: The separator of columns.
+
+        Returns:
+            A file dataset, which can be mounted.
+
+        Raises:
+            UserErrorException: The dataset has no workspace.
+            DatasetExecutionError: The data cannot be read.
+        """
         return self._write_to_default_datastore("csv", separator=separator)
 
     def to_parquet_files(self) -> FileDataset:
-        """Write the rows as Parquet files to the default datastore now. Return a file dataset, which can be mounted."""
+        """Write the rows as Parquet files to the default datastore now.
+
+        Returns:
+            A file dataset, which can be mounted.
+
+        Raises:
+            UserErrorException: The dataset has no workspace.
+            DatasetExecutionError: The data cannot be read.
+        """
         return self._write_to_default_datastore("parquet")
 
     def _write_to_default_datastore(self, form: str, **options: Any) -> FileDataset:
@@ -123,62 +164,192 @@ class TabularDataset(AbstractDataset):
         return FileDataset({"sources": [{"datastore": datastore.name, "path": folder}]}, self._workspace)
 
     def get_profile(self, workspace: Any = None, compute_target: Any = None) -> Dict[str, Any]:
-        """Return the number of rows, and count, missing values, extremes, mean and deviation of each column."""
+        """Return the number of rows, and count, missing values, extremes, mean and deviation of each column.
+
+        Args:
+            workspace, compute_target: Accepted and ignored: this process reads the data.
+
+        Returns:
+            A dict.
+
+        Raises:
+            DatasetExecutionError: The data cannot be read.
+        """
         with self._temporary_directory() as aside:
             found = self._call_worker("profile", aside)
         self._record_read()
         return found
 
     def to_torchvision(self) -> Any:
-        """Return the labeled images of the columns image_url and label as a dataset for PyTorch."""
+        """Return the labeled images of the columns `image_url` and `label` as a dataset for PyTorch.
+
+        Returns:
+            A dataset with `__len__` and `__getitem__`, which returns an image and its label.
+
+        Raises:
+            UserErrorException: The columns are missing.
+
+        Example:
+            def load(table: TabularDataset) -> None:
+                image, label = table.to_torchvision()[0]
+        """
         from footplate.sdk.data.labeled_images import labeled_images  # noqa: PLC0415  # only tables of images need it
 
         return labeled_images(self, self._workspace)
 
     def to_spark_dataframe(self) -> NoReturn:
+        """Raise an error: Footplate has no Spark.
+
+        Raises:
+            UserErrorException: Always; use `to_parquet_files`.
+
+        Example:
+            def load(table: TabularDataset) -> None:
+                table.to_parquet_files()  # not table.to_spark_dataframe()
+        """
         raise UserErrorException(
             "Footplate has no Spark", hint="use to_parquet_files and read them with spark.read.parquet"
         )
 
     def mount(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: a table has rows, not files.
+
+        Args:
+            *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; use `to_csv_files` or `to_parquet_files`.
+
+        Example:
+            def load(table: TabularDataset) -> None:
+                table.to_csv_files()  # not table.mount()
+        """
         raise _no_files("mount")
 
     def download(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: a table has rows, not files.
+
+        Args:
+            *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; use `to_csv_files` or `to_parquet_files`.
+
+        Example:
+            def load(table: TabularDataset) -> None:
+                table.to_csv_files().download("rows")  # not table.download()
+        """
         raise _no_files("download")
 
     def as_mount(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: a table has rows, not files.
+
+        Args:
+            *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; use `as_named_input`.
+
+        Example:
+            def given(table: TabularDataset) -> None:
+                table.as_named_input("people")  # not table.as_mount()
+        """
         raise _no_files("mount")
 
     def as_download(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raise an error: a table has rows, not files.
+
+        Args:
+            *args, **kwargs: Ignored.
+
+        Raises:
+            UserErrorException: Always; use `as_named_input`.
+
+        Example:
+            def given(table: TabularDataset) -> None:
+                table.as_named_input("people")  # not table.as_download()
+        """
         raise _no_files("download")
 
     # ── choosing rows ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def take(self, count: int) -> TabularDataset:
+        """Keep the first rows.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
         with translating(_INVALID):
             return self._with(tabular.take(count))
 
     def skip(self, count: int) -> TabularDataset:
+        """Leave out the first rows.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
         with translating(_INVALID):
             return self._with(tabular.skip(count))
 
     def take_sample(self, probability: float, seed: Optional[int] = None) -> TabularDataset:
-        """Draw each row with this probability.
+        """Draw each row with a probability.
 
-        Without a seed one is chosen now, so that every reading gives the same rows.
+        Args:
+            probability: From 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same rows.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: A value is not valid.
         """
         with translating(_INVALID):
             return self._with(tabular.sample(probability, _seed(seed)))
 
     def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[TabularDataset, TabularDataset]:
-        """Split into two disjoint datasets: about this share of the rows (0 … 1), and the others."""
+        """Split into two disjoint datasets.
+
+        Args:
+            percentage: The share of rows in the first dataset, from 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same rows.
+
+        Returns:
+            Two new datasets.
+
+        Raises:
+            UserErrorException: A value is not valid.
+        """
         drawn = _seed(seed)
         with translating(_INVALID):
             first, second = (tabular.split(percentage, drawn, first=part) for part in (True, False))
         return self._with(first), self._with(second)
 
     def filter(self, expression: Expression) -> TabularDataset:
-        """Keep matching rows: `ds.filter((ds['age'] > 30) & ~ds['name'].starts_with('A'))`."""
+        """Keep the rows that match an expression.
+
+        Args:
+            expression: A comparison of columns, such as `table["age"] > 30`; combine them with `&`, `|` and
+                `~`.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: It is not an expression.
+        """
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint="ds.filter(ds['column'] > 3)"
@@ -194,7 +365,19 @@ class TabularDataset(AbstractDataset):
     # ── choosing columns ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def keep_columns(self, columns: Union[str, Sequence[str]], validate: bool = False) -> TabularDataset:
-        """Keep these columns, in this order. A timestamp column that is not among them loses its role."""
+        """Keep these columns, in this order. A timestamp column that is not among them loses its role.
+
+        Args:
+            columns: One name, or several.
+            validate: Whether to check now that they exist.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: No column was given.
+            DatasetExecutionError: A column does not exist, and `validate` is set.
+        """
         with translating(_INVALID):
             step = tabular.keep(columns)
         lost = [name for name in self._timestamps().values() if name not in step["columns"]]
@@ -204,7 +387,17 @@ class TabularDataset(AbstractDataset):
         return made
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> TabularDataset:
-        """Drop these columns. A timestamp column among them loses its role."""
+        """Drop these columns. A timestamp column among them loses its role.
+
+        Args:
+            columns: One name, or several.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: No column was given.
+        """
         with translating(_INVALID):
             step = tabular.drop(columns)
         return self._with(step)._without_timestamps(step["columns"])
@@ -232,7 +425,28 @@ class TabularDataset(AbstractDataset):
     ) -> TabularDataset:
         """Declare the columns that `time_before` and its siblings use. Without arguments, remove the declaration.
 
-        `fine_grain_timestamp` and `coarse_grain_timestamp` are Azure's earlier names of the two.
+        Args:
+            timestamp: The column with the time of each row.
+            partition_timestamp: The column with the time of the file, from its path.
+            validate: Whether to check now that the columns exist and hold times.
+            fine_grain_timestamp: Azure's earlier name of `timestamp`.
+            coarse_grain_timestamp: Azure's earlier name of `partition_timestamp`.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: Both are the same column, or a check failed.
+
+        Example:
+            from datetime import datetime, timedelta
+
+
+            def recent(table: TabularDataset) -> None:
+                timed = table.with_timestamp_columns("born")
+                print(timed.time_after(datetime(1900, 1, 1)).time_before(datetime(1910, 1, 1)))
+                print(timed.time_between(datetime(1900, 1, 1), datetime(1910, 1, 1)))
+                print(timed.time_recent(timedelta(days=7)))
         """
         fine, coarse = fine_grain_timestamp or timestamp, coarse_grain_timestamp or partition_timestamp
         if fine is not None and fine == coarse:
@@ -246,14 +460,78 @@ class TabularDataset(AbstractDataset):
         return made
 
     def time_before(self, end_time: datetime, include_boundary: bool = True, validate: bool = True) -> TabularDataset:
+        """Keep rows up to a time.
+
+        Args:
+            end_time: The time; one without a zone is UTC.
+            include_boundary: Whether rows of exactly this time are kept.
+            validate: Whether to check now that the timestamp columns exist and hold times.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            DatasetTimestampMissingError: The dataset has no timestamp column.
+            UserErrorException: `end_time` is not a datetime, or a check failed.
+
+        Example:
+            from datetime import datetime
+
+
+            def early(table: TabularDataset) -> None:
+                print(table.with_timestamp_columns("born").time_before(datetime(1900, 1, 1)))
+        """
         return self._between(None, end_time, include_boundary, validate)
 
     def time_after(self, start_time: datetime, include_boundary: bool = True, validate: bool = True) -> TabularDataset:
+        """Keep rows from a time on.
+
+        Args:
+            start_time: The time; one without a zone is UTC.
+            include_boundary: Whether rows of exactly this time are kept.
+            validate: Whether to check now that the timestamp columns exist and hold times.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            DatasetTimestampMissingError: The dataset has no timestamp column.
+            UserErrorException: `start_time` is not a datetime, or a check failed.
+
+        Example:
+            from datetime import datetime
+
+
+            def late(table: TabularDataset) -> None:
+                print(table.with_timestamp_columns("born").time_after(datetime(1900, 1, 1)))
+        """
         return self._between(start_time, None, include_boundary, validate)
 
     def time_between(
         self, start_time: datetime, end_time: datetime, include_boundary: bool = True, validate: bool = True
     ) -> TabularDataset:
+        """Keep rows between two times.
+
+        Args:
+            start_time: The first time; one without a zone is UTC.
+            end_time: The last time.
+            include_boundary: Whether rows of exactly these times are kept.
+            validate: Whether to check now that the timestamp columns exist and hold times.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            DatasetTimestampMissingError: The dataset has no timestamp column.
+            UserErrorException: The times are in the wrong order or are not datetimes, or a check failed.
+
+        Example:
+            from datetime import datetime
+
+
+            def within(table: TabularDataset) -> None:
+                print(table.with_timestamp_columns("born").time_between(datetime(1900, 1, 1), datetime(1910, 1, 1)))
+        """
         if _plain_utc(start_time) > _plain_utc(end_time):
             raise UserErrorException(f"start_time {start_time} is after end_time {end_time}", hint="swap the two")
         return self._between(start_time, end_time, include_boundary, validate)
@@ -261,7 +539,27 @@ class TabularDataset(AbstractDataset):
     def time_recent(
         self, time_delta: timedelta, include_boundary: bool = True, validate: bool = True
     ) -> TabularDataset:
-        """Keep rows of the last `time_delta` before now; the time of this call is stored in the dataset."""
+        """Keep rows of the last hours or days; the time of this call is stored in the dataset.
+
+        Args:
+            time_delta: How long ago.
+            include_boundary: Whether rows of exactly that time are kept.
+            validate: Whether to check now that the timestamp columns exist and hold times.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            DatasetTimestampMissingError: The dataset has no timestamp column.
+            UserErrorException: `time_delta` is not a timedelta, or a check failed.
+
+        Example:
+            from datetime import timedelta
+
+
+            def recent(table: TabularDataset) -> None:
+                print(table.with_timestamp_columns("born").time_recent(timedelta(days=7)))
+        """
         if not isinstance(time_delta, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(f"{time_delta!r} is not a time span", hint="give a datetime.timedelta")
         now = datetime.now(timezone.utc).replace(tzinfo=None)

@@ -19,7 +19,19 @@ from footplate.sdk.progress import bar
 
 
 class TabularDatasetFactory:
-    """Creates tabular datasets. Only columns and types are read; with `validate=False` nothing is."""
+    r"""Creates tabular datasets, as `Dataset.Tabular`.
+
+    Only columns and types are read; with `validate=False` nothing is.
+
+    Example:
+        with open("points.csv", "w") as file:
+            file.write("x,y\n1,2\n")
+        datastore = ws.get_default_datastore()
+        datastore.upload_files(["points.csv"], target_path="points", overwrite=True, show_progress=False)
+        table = Dataset.Tabular.from_delimited_files((datastore, "points/*.csv"))
+        frame = table.to_pandas_dataframe()
+        kept = Dataset.Tabular.register_pandas_dataframe(frame, (datastore, "kept"), "points", show_progress=False)
+    """
 
     @staticmethod
     def from_delimited_files(
@@ -37,7 +49,28 @@ class TabularDatasetFactory:
     ) -> TabularDataset:
         """Create a dataset from CSV, TSV and similar files. Line breaks inside quotes are always part of the value.
 
-        Types are inferred from the first 8 MiB, which is all of most tables; later misfits are reported on reading.
+        Types are inferred from the first 8 MiB, which is all of most tables; later misfits are reported on
+        reading.
+
+        Args:
+            path: URLs, (datastore, path), or lists of these; paths may contain `*`, `**` and `?`.
+            validate: Whether to read the columns now.
+            include_path: Whether the table has a column `Path`.
+            infer_column_types: Whether types are inferred; otherwise all columns are text.
+            set_column_types: Types by column, in place of inferred ones.
+            separator: The separator of columns.
+            header: How headers are read: True, False or a PromoteHeadersBehavior.
+            partition_format: A format that turns parts of paths into columns, such as `{year}/{month}`.
+            support_multi_line: Accepted and ignored: it is always supported.
+            empty_as_string: Whether an empty field is an empty text instead of null.
+            encoding: The encoding of the files.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DatasetValidationError: The files do not exist or cannot be read.
+            UserErrorException: An option is not valid.
         """
         form = {
             "kind": "delimited",
@@ -57,6 +90,26 @@ class TabularDatasetFactory:
         set_column_types: Optional[Mapping[str, Any]] = None,
         partition_format: Optional[str] = None,
     ) -> TabularDataset:
+        """Create a dataset from Parquet files.
+
+        Args:
+            path: URLs, (datastore, path), or lists of these; paths may contain `*`, `**` and `?`.
+            validate: Whether to read the columns now.
+            include_path: Whether the table has a column `Path`.
+            set_column_types: Types by column, in place of those in the files.
+            partition_format: A format that turns parts of paths into columns.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DatasetValidationError: The files do not exist or cannot be read.
+            UserErrorException: An option is not valid.
+
+        Example:
+            path = (ws.get_default_datastore(), "features/**/*.parquet")
+            table = Dataset.Tabular.from_parquet_files(path, validate=False)
+        """
         return _create(path, {"kind": "parquet"}, validate, include_path, set_column_types, partition_format)
 
     @staticmethod
@@ -71,7 +124,25 @@ class TabularDatasetFactory:
     ) -> TabularDataset:
         """Create a dataset from files with one JSON object per line.
 
-        `invalid_lines`: 'error', or 'drop' to skip bad lines.
+        Args:
+            path: URLs, (datastore, path), or lists of these; paths may contain `*`, `**` and `?`.
+            validate: Whether to read the columns now.
+            include_path: Whether the table has a column `Path`.
+            set_column_types: Types by column, in place of inferred ones.
+            partition_format: A format that turns parts of paths into columns.
+            invalid_lines: `error`, or `drop` to skip bad lines.
+            encoding: The encoding of the files.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DatasetValidationError: The files do not exist or cannot be read.
+            UserErrorException: An option is not valid.
+
+        Example:
+            path = (ws.get_default_datastore(), "events/*.jsonl")
+            table = Dataset.Tabular.from_json_lines_files(path, validate=False, invalid_lines="drop")
         """
         if invalid_lines not in ("error", "drop"):
             raise UserErrorException(f"invalid_lines is {invalid_lines!r}", hint="use 'error' or 'drop'")
@@ -85,7 +156,25 @@ class TabularDatasetFactory:
         set_column_types: Optional[Mapping[str, Any]] = None,
         query_timeout: int = 30,
     ) -> TabularDataset:
-        """Create a dataset from a query: (datastore, 'SELECT …'), with a SQL datastore."""
+        """Create a dataset from a query.
+
+        Args:
+            query: (datastore, 'SELECT …'), with a datastore of a database.
+            validate: Whether to read the columns now.
+            set_column_types: Types by column, in place of those of the database.
+            query_timeout: Seconds after which the query is given up.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            DatasetValidationError: The query fails.
+            UserErrorException: `query` is not such a pair.
+
+        Example:
+            sales = Datastore.register_sql_database(ws, "queries", "sqlite", "sales.db", overwrite=True)
+            table = Dataset.Tabular.from_sql_query((sales, "SELECT * FROM orders"), validate=False)
+        """
         datastore, text = _query_of(query)
         definition = {
             "sources": [{"datastore": datastore.name, "path": ""}],
@@ -105,9 +194,23 @@ class TabularDatasetFactory:
         row_group_size: Optional[int] = None,
         make_target_path_unique: bool = True,
     ) -> TabularDataset:
-        """Write a DataFrame as Parquet to (datastore, 'folder'), and register it as the next version of `name`.
+        """Write a DataFrame as Parquet to a datastore, and register it as the next version of a dataset.
 
-        The index is left out. `make_target_path_unique` uses a new folder below the target.
+        Args:
+            dataframe: The DataFrame. Its index is left out.
+            target: (datastore, folder).
+            name: The name of the dataset.
+            description: A text about the dataset.
+            tags: Tags of the version.
+            show_progress: Whether to show a progress bar.
+            row_group_size: Rows of each row group.
+            make_target_path_unique: Whether to use a new folder below the target.
+
+        Returns:
+            The registered dataset.
+
+        Raises:
+            UserErrorException: `target` is not in a datastore.
         """
         definition, workspace = definition_of(target)
         if workspace is None:
