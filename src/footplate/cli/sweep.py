@@ -180,7 +180,7 @@ def stop(run_id: str, workspace_name: str | None) -> None:
 @click.argument("run_id", metavar="RUN", default="latest")
 @workspace_option
 def resume(run_id: str, workspace_name: str | None) -> None:
-    """Continue a sweep that was stopped or failed, with the trials that are left."""
+    """Continue a sweep that was stopped or failed: unfinished trials run again, and the others follow."""
     found = _find(run_id, workspace_name)
     found.restart()
     say(f"{found.id} goes on; watch it with: footplate sweep show {found.id}")

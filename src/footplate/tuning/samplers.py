@@ -58,7 +58,10 @@ class ParameterSampler(Protocol):
         ...
 
     def tell(self, number: int, result: TrialResult) -> None:
-        """Take note of the end of the trial that the `number`-th call of `ask` described."""
+        """Take note of the end of the trial that the `number`-th call of `ask` described.
+
+        A trial that runs again, because its sweep was resumed, ends twice.
+        """
         ...
 
 
@@ -138,7 +141,8 @@ class OptunaSampler:
         self._space = context.space
         directions = ["maximize" if goal == MAXIMIZE else "minimize" for goal in context.goals]
         self.study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
-        self._trials: list[Any] = []
+        self._trials: list[tuple[Any, dict[str, Any]]] = []  # in the order of the draws, with their values
+        self._told: set[int] = set()
         for past in context.past:
             self._learn(past)
 
@@ -153,8 +157,8 @@ class OptunaSampler:
 
     def ask(self) -> dict[str, Any]:
         trial = self.study.ask()
-        self._trials.append(trial)
         drawn: dict[str, Any] = {}
+        self._trials.append((trial, drawn))
         for name, expression in self._space.items():
             applied = search_space.unconditional(name, expression, drawn)
             if applied is not None:
@@ -162,11 +166,16 @@ class OptunaSampler:
         return drawn
 
     def tell(self, number: int, result: TrialResult) -> None:
-        trial = self._trials[number]
-        values = result.values
+        trial, drawn = self._trials[number]
+        values = None if result.values is None or any(map(math.isnan, result.values)) else result.values
+        if number in self._told:
+            if values is not None:
+                self._learn(PastTrial(drawn, values))
+            return
+        self._told.add(number)
         for index, violation in enumerate(result.violations):
             trial.set_constraint(f"constraint {index}", violation)
-        if values is None or any(math.isnan(value) for value in values):
+        if values is None:
             self.study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
             self.study.tell(trial, list(values))

@@ -2,7 +2,8 @@
 
 The notes (`sweep_notes`) hold the parameters of every trial and the calls of the sampler in order. A sampler is
 deterministic given its seed and those calls, so a server that was killed replays them and continues exactly where the
-last one stopped. The state is small: when this attempt began, and whether the sampler has nothing more to draw.
+last one stopped. The state is small: when this attempt began, which trials a resumed sweep has still to run again, and
+whether the sampler has nothing more to draw.
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ class Sweep:
         most = self.spec.max_concurrent or self.spec.max_trials
         return most - len(self.running) - len(self.memory.waiting) - len(self.restart)
 
+    def counts(self, child: Child) -> bool:
+        """Whether a child is a trial of this sweep, in the attempt that was ordered last."""
+        return child.key.isdigit() and child.attempt >= self.trials.trials[int(child.key)].attempt
+
     def note(self, line: str, **note: Any) -> None:
         """Take a note, act on it from now on, and say it in the log."""
         self.added.append(note)
@@ -99,12 +104,14 @@ class SweepController:
 
     def decide(self, group: Group, children: Sequence[Child], event: ControllerEvent, now: float) -> GroupDecision:
         state = dict(group.state)
-        if state.get("attempt") != group.attempt:
+        is_resumed = state.get("attempt") != group.attempt
+        if is_resumed:
             state.update(attempt=group.attempt, began=now)
         if group.outcome is not None:
             self._memories.pop(group.id, None)
             return GroupDecision(state)
         sweep = self._sweep(group, children)
+        state["retry"] = _unfinished(sweep) if is_resumed else state.get("retry", [])
         try:
             decision = _decide(sweep, state, event, now)
         except BaseException:
@@ -145,6 +152,7 @@ def _decide(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, now: fl
         return _ended(sweep, state, over)
     if isinstance(event, ChildMetricReported):
         _apply_policy(sweep, child_key(sweep.id, event.run), event.values)
+    _retry(sweep, state)
     promotion.resume_paused(sweep)
     _ask(sweep, state)
     submit = tuple(SubmitChild(str(n), _spec_of(sweep, n)) for n in sorted(sweep.memory.waiting))
@@ -169,13 +177,14 @@ def _reason_to_end(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, 
         cause = Cause("child_refused", f"trial {event.key} was refused: {event.cause.message}", event.cause.hint)
         return Outcome("failed", cause)
     trials = [trial.parameters for trial in sweep.trials.trials]
-    return sweep_end.hopeless(sweep.spec, trials, sweep.children, event)
+    judged = {key: child for key, child in sweep.children.items() if key not in state["retry"] and sweep.counts(child)}
+    return sweep_end.hopeless(sweep.spec, trials, judged, event)
 
 
 def _tell_ended(sweep: Sweep) -> None:
     """Tell the sampler how trials ended that it does not know of yet, each once. A pause counts as an end."""
     for key, child in sweep.children.items():
-        if not child.has_ended or not key.isdigit() or sweep.trials.trials[int(key)].is_told:
+        if not child.has_ended or not sweep.counts(child) or sweep.trials.trials[int(key)].is_told:
             continue
         values, violations = best_values(sweep.spec, child.metrics)
         shown = "no metric" if values is None else ", ".join(f"{value:.6g}" for value in values)
@@ -184,6 +193,26 @@ def _tell_ended(sweep: Sweep) -> None:
         drawn = sweep.trials.trials[int(key)].drawn
         if drawn is not None:
             sweep.memory.sampler.tell(drawn, result_of(note))
+
+
+def _unfinished(sweep: Sweep) -> list[str]:
+    """Return the trials that failed, or were canceled with the sweep and not by the policy."""
+    left: list[str] = []
+    for number, trial in enumerate(sweep.trials.trials):
+        child = sweep.children.get(str(number))
+        if child is not None and child.status in ("Failed", "Canceled") and not trial.stopped and not trial.paused_at:
+            left.append(child.key)
+    return left
+
+
+def _retry(sweep: Sweep, state: dict[str, Any]) -> None:
+    """Run trials of a resumed sweep again while there is room; they go on from their outputs."""
+    count = max(0, min(sweep.room, len(state["retry"])))
+    for key in state["retry"][:count]:
+        attempt = sweep.children[key].attempt + 1
+        sweep.note(f"trial {key} runs again", retry=int(key), attempt=attempt)
+        sweep.restart.append(RestartChild(key, attempt))
+    state["retry"] = state["retry"][count:]
 
 
 def _ask(sweep: Sweep, state: dict[str, Any]) -> None:

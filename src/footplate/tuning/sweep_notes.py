@@ -6,6 +6,7 @@
     {"stop": trial, "why": reason}        the policy ended a trial early
     {"pause": trial, "interval": n}       the policy paused a trial when it had logged the metric n times
     {"resume": trial}                     it goes on, from its own outputs
+    {"retry": trial, "attempt": n}        it failed or was canceled with the sweep, which was resumed: it runs again
 
 A trial's number is its key, and its run is <sweep>_<number>.
 """
@@ -27,6 +28,7 @@ class TrialNotes:
     drawn: int | None = None
     source: int | None = None  # the trial whose outputs it began with
     source_interval: int = 0
+    attempt: int = 1  # the one whose end counts
     is_told: bool = False
     stopped: str | None = None
     paused_at: int = 0  # 0: not paused
@@ -75,6 +77,10 @@ class SweepNotes:
     def _resume(self, note: dict[str, Any]) -> None:
         trial = self.trials[int(note["resume"])]
         trial.resumed_at, trial.paused_at = trial.paused_at, 0
+
+    def _retry(self, note: dict[str, Any]) -> None:
+        trial = self.trials[int(note["retry"])]
+        trial.attempt, trial.is_told = note["attempt"], False
 
 
 def result_of(note: dict[str, Any]) -> TrialResult:

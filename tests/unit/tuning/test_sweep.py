@@ -262,3 +262,34 @@ def test_a_trial_that_logs_nan_does_not_count() -> None:
     values = [note["values"] for note in simulation.notes if "tell" in note]
     assert None in values and any(value is not None for value in values)
     assert simulation.outcome == Outcome("completed")
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+def test_a_resumed_sweep_runs_its_failed_trials_again(sampler: str) -> None:
+    simulation = Simulation(spec(6, sampler=sampler))
+    for key in ("0", "1", "2"):
+        simulation.end(key, "Failed")
+    assert simulation.outcome is not None and "the first 3 trials failed" in simulation.log[-1]
+    simulation.children["3"] = replace(simulation.children["3"], status="Canceled", ended=simulation.now)
+    simulation.outcome = None
+    simulation.group = replace(simulation.group, attempt=2)
+    simulation.consult(GroupResumed())
+    simulation.run(restart_every=2)
+    assert simulation.outcome == Outcome("completed")
+    assert [child.attempt for child in simulation.children.values()] == [2, 2, 2, 2, 1, 1]
+    assert {child.status for child in simulation.children.values()} == {"Completed"}
+    told = [note["tell"] for note in simulation.notes if "tell" in note and note["values"] is not None]
+    assert sorted(told) == [0, 1, 2, 3, 4, 5], "the sampler learns the result of every trial once"
+
+
+def test_trials_that_fail_again_end_a_resumed_sweep() -> None:
+    simulation = Simulation(spec(6))
+    for attempt in (1, 2):
+        for key in ("0", "1", "2"):
+            simulation.end(key, "Failed")
+        assert simulation.outcome is not None and simulation.outcome.kind == "failed"
+        if attempt == 1:
+            simulation.children["3"] = replace(simulation.children["3"], status="Canceled", ended=simulation.now)
+            simulation.outcome, simulation.group = None, replace(simulation.group, attempt=2)
+            simulation.consult(GroupResumed())
+    assert [child.attempt for child in simulation.children.values()] == [2, 2, 2, 2]
