@@ -6,12 +6,15 @@ import json
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from python_api import public
 
 ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference" / "python"
 BIN = Path(sys.executable).parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.py)\n")
@@ -40,9 +43,24 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for example in (ROOT / "examples").glob("*/*.py"):
         _write(folder / f"example_{example.parent.name}" / example.name, example.read_text(encoding="utf-8"))
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for name, text in python_files(page):
-            _write(folder / f"{page.parent.name}_{page.stem}" / name, text)
+        if page.parent != REFERENCE or page.name == "README.md":
+            for name, text in python_files(page):
+                _write(folder / f"{page.parent.name}_{page.stem}" / name, text)
+    for module in public():
+        _write(folder / f"reference_{module}" / "page.py", _examples(REFERENCE / f"{module}.md"))
     return folder
+
+
+def _examples(page: Path) -> str:
+    """Return the examples of a page of the reference as functions, whose parameters are the names that they assume."""
+    text = page.read_text(encoding="utf-8")
+    imports = [f"from {module} import {found.__name__}" for module, names in public().items() for found in names]
+    functions = [
+        f"def example_{number}(ws: Workspace, experiment: Experiment, run: Run) -> None:\n"
+        + textwrap.indent(block[1], "    ")
+        for number, block in enumerate(_BLOCK.finditer(text))
+    ]
+    return "\n".join([*imports, *functions])
 
 
 def _write(file: Path, text: str) -> None:

@@ -64,7 +64,24 @@ class ContainerImageConfig:
 
 
 class Image:
-    """Models and an image configuration, which `Webservice.deploy_from_image` deploys."""
+    r"""Models and an image configuration, which `Webservice.deploy_from_image` deploys: Azure's older way.
+
+    No image is built; the service runs the script of the configuration.
+
+    Args:
+        workspace: The workspace.
+        name: The name.
+        models: Registered models.
+        image_config: The script and its packages, from `ContainerImage.image_configuration`.
+
+    Example:
+        with open("score.py", "w") as file:
+            file.write("def init():\n    pass\n\n\ndef run(data):\n    return data\n")
+        settings = ContainerImage.image_configuration("score.py", "python")
+        model = run.register_model("classifier", "outputs/model.txt")
+        image = Image.create(ws, "scoring", [model], settings)
+        image.wait_for_creation(show_output=True)
+    """
 
     def __init__(self, workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> None:
         self.workspace = workspace
@@ -79,13 +96,38 @@ class Image:
 
     @staticmethod
     def create(workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> ContainerImage:
+        """Combine models and an image configuration.
+
+        Args:
+            workspace: The workspace.
+            name: The name.
+            models: Registered models.
+            image_config: The script and its packages, from `ContainerImage.image_configuration`.
+
+        Returns:
+            The image.
+        """
         return ContainerImage(workspace, name, models, image_config)
 
     def wait_for_creation(self, show_output: bool = False) -> None:
-        """Return at once: there is nothing to build."""
+        """Return at once: there is nothing to build.
+
+        Args:
+            show_output: Whether to print a line.
+        """
         if show_output:
             print('Image creation operation finished for image, operation "Succeeded"')
 
 
 class ContainerImage(Image):
+    r"""An image as `Image.create` returns it; `image_configuration` describes its script.
+
+    Example:
+        with open("score.py", "w") as file:
+            file.write("def init():\n    pass\n\n\ndef run(data):\n    return data\n")
+        settings = ContainerImage.image_configuration("score.py", "python")
+        image = ContainerImage(ws, "scoring", [], settings)
+        print(image.id)
+    """
+
     image_configuration = ContainerImageConfig

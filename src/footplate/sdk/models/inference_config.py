@@ -12,10 +12,31 @@ from footplate.sdk.exceptions import WebserviceException
 
 
 class InferenceConfig:
-    """Code that answers requests: `init()` runs once and `run(data)` for each request.
+    r"""The script that answers requests: `init()` runs once and `run(data)` for each request.
 
-    The older style names a conda file and `runtime='python'` instead of an environment. Services are no containers, and
-    packages have an image of their own, so `extra_docker_file_steps`, `base_image` and `cuda_version` change nothing.
+    The older style names a conda file and `runtime="python"` instead of an environment.
+
+    Args:
+        entry_script: The script; relative to `source_directory` if that is given.
+        runtime: `python`, for the older style.
+        conda_file: The packages, for the older style.
+        source_directory: The directory that is copied to the service.
+        environment: The environment of the script.
+        description: A text about the service.
+        enable_gpu: Accepted and ignored.
+        extra_docker_file_steps, base_image, base_image_registry, cuda_version: Accepted and ignored:
+            services are not containers.
+
+    Raises:
+        WebserviceException: The script or the conda file does not exist or is not valid, or both styles
+            are mixed.
+
+    Example:
+        with open("src/score.py", "w") as file:
+            file.write("def init():\n    pass\n\n\ndef run(data):\n    return data\n")
+        CondaDependencies.create(pip_packages=["numpy"]).save("src/conda.yml")
+        config = InferenceConfig("score.py", runtime="python", conda_file="conda.yml", source_directory="src")
+        print(config.conda_path(), config.to_environment())
     """
 
     def __init__(
@@ -54,14 +75,14 @@ class InferenceConfig:
 
     @property
     def folder(self) -> str:
-        """The folder that becomes the source of the service: the given one, or that of the script alone."""
+        """The directory that becomes the source of the service: the given one, or that of the script alone."""
         if self.source_directory is not None:
             return os.path.abspath(self.source_directory)
         return os.path.dirname(os.path.abspath(self.entry_script))
 
     @property
     def script(self) -> str:
-        """The path of the script in that folder."""
+        """The path of the script in that directory."""
         return self.entry_script if self.source_directory is not None else os.path.basename(self.entry_script)
 
     def _check(self) -> None:
@@ -84,14 +105,22 @@ class InferenceConfig:
             raise WebserviceException(f"there is no conda file {self.conda_path()}", hint="check conda_file")
 
     def conda_path(self) -> str:
-        """Return the conda file: relative to the source folder if it is there, else to the working directory."""
+        """Return the conda file: relative to the source directory if it is there, else to the current one.
+
+        Returns:
+            The absolute path.
+        """
         inside = os.path.join(self.folder, self.conda_file or "")
         return inside if self.source_directory is not None and os.path.isfile(inside) else os.path.abspath(
             self.conda_file or ""
         )  # fmt: skip
 
     def to_environment(self) -> Optional[Environment]:
-        """Return the environment that was given in either style; None if none was."""
+        """Return the environment that was given in either style.
+
+        Returns:
+            The environment; None if none was given.
+        """
         if self.environment is not None or self.conda_file is None:
             return self.environment
         made = Environment("inference")

@@ -59,7 +59,38 @@ class Framework:
 
 
 class Model:
-    """`Model(workspace, name)` is the latest version that matches. If none does, it raises WebserviceException."""
+    """A registered model: files under a name and a version, linked to the run that produced them.
+
+    `Model(workspace, name)` is the latest version that matches.
+
+    Args:
+        workspace: The workspace.
+        name: The name of the model.
+        id: `name:version`, in place of a name.
+        tags: Only versions with these tags: a list of `key` or `[key, value]`.
+        properties: Only versions with these properties, in the same form.
+        version: The version; the latest by default.
+        run_id: Only versions that this run produced.
+        model_framework: Only versions of this framework.
+        expand: Accepted and ignored.
+
+    Raises:
+        WebserviceException: No version matches.
+        UserErrorException: No name, id or filter was given, or a filter is not valid.
+
+    Example:
+        with open("model.txt", "w") as file:
+            file.write("weights")
+        Model.register(ws, "model.txt", "weights", tags={"stage": "test"})
+        model = Model(ws, "weights")
+        model.add_tags({"owner": "ada"})
+        model.remove_tags(["stage"])
+        model.add_properties({"accuracy": 0.9})
+        model.update(description="a first try")
+        print(model.download("downloads", exist_ok=True), model.serialize())
+        print([each.id for each in Model.list(ws, tags=["owner"], latest=True)])
+        model.delete()
+    """
 
     Framework = Framework
 
@@ -116,7 +147,30 @@ class Model:
         sample_output_dataset: Any = None,
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> Model:
-        """Register a local file or folder as the next version of `model_name`."""
+        """Register a local file or directory as the next version of a model.
+
+        Args:
+            workspace: The workspace.
+            model_path: The local file or directory.
+            model_name: The name of the model.
+            tags: Tags of the version.
+            properties: Properties of the version, which are written once.
+            description: A text about the version.
+            datasets: Pairs of purpose and dataset that the model was made from.
+            model_framework: Its framework, as a constant of `Model.Framework`; needed to serve without code.
+            model_framework_version: The version of the framework.
+            child_paths: Only these paths below `model_path`.
+            sample_input_dataset: A dataset with example inputs.
+            sample_output_dataset: A dataset with example outputs.
+            resource_configuration: Resources that a web service of the model gets by default.
+
+        Returns:
+            The registered model.
+
+        Raises:
+            WebserviceException: The path does not exist, or the name is refused. For a missing path, the
+                error is a FileNotFoundError too.
+        """
         behind = datasets_behind(workspace, datasets, sample_input_dataset, sample_output_dataset)
         path = os.path.abspath(os.fspath(model_path))
         if not os.path.exists(path):
@@ -145,7 +199,25 @@ class Model:
         page_count: int = 255,
         model_framework: Optional[str] = None,
     ) -> List[Model]:
-        """Return models, newest first. `tags` and `properties` are lists of 'key' or ['key', 'value']."""
+        """Return models, newest first.
+
+        Args:
+            workspace: The workspace.
+            name: Only versions of this model.
+            tags: Only versions with these tags: a list of `key` or `[key, value]`.
+            properties: Only versions with these properties, in the same form.
+            run_id: Only versions that this run produced.
+            latest: Whether to return only the latest version of each model.
+            dataset_id: Only models made from this dataset.
+            expand, page_count: Accepted and ignored.
+            model_framework: Only versions of this framework.
+
+        Returns:
+            A list of models.
+
+        Raises:
+            UserErrorException: A filter is not valid.
+        """
         views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
         if dataset_id is not None:
             views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
@@ -162,7 +234,32 @@ class Model:
         overwrite: bool = False,
         show_output: bool = False,
     ) -> Webservice:
-        """Deploy models as a web service. Without an inference configuration, one model is served without code."""
+        """Deploy models as a web service.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the service.
+            models: Registered models.
+            inference_config: The script; without one, a single model is served without code.
+            deployment_config: The kind and the settings of the service, such as
+                `AciWebservice.deploy_configuration(cpu_cores=1)`.
+            deployment_target: A cluster of Azure, accepted for compatibility.
+            overwrite: Whether to replace a service of this name.
+            show_output: Whether to wait, and print progress.
+
+        Returns:
+            The service; call `wait_for_deployment()`.
+
+        Raises:
+            WebserviceException: The name exists, or a value is not valid.
+            UserErrorException: The models cannot be served without code.
+
+        Example:
+            def serve(model: Model) -> None:
+                service = Model.deploy(ws, "scoring", [model], InferenceConfig("score.py", source_directory="src"))
+                service.wait_for_deployment(show_output=True)
+                print(service.run('{"data": [1, 2]}'))
+        """
         from footplate.sdk.models import deploying, webservice  # noqa: PLC0415  # they import this module
 
         view = deploying.deploy(
@@ -182,7 +279,28 @@ class Model:
         image_name: Optional[str] = None,
         image_label: Optional[str] = None,
     ) -> ModelPackage:
-        """Package models as an image, or with `generate_dockerfile` as a folder to build one from."""
+        """Package models as an image, or as a directory to build one from.
+
+        Args:
+            workspace: The workspace.
+            models: Registered models.
+            inference_config: The script; without one, a single model is served without code.
+            generate_dockerfile: Whether to make a directory, which `package.save` writes.
+            image_name: The name of the image.
+            image_label: The tag of the image.
+
+        Returns:
+            The package.
+
+        Raises:
+            WebserviceException: The image cannot be built, or its environment cannot be in an image.
+            UserErrorException: The models cannot be served without code.
+
+        Example:
+            def pack(model: Model) -> None:
+                package = Model.package(ws, [model], generate_dockerfile=True)
+                package.save("image")
+        """
         from footplate.sdk.models import packaging  # noqa: PLC0415  # it imports this module
 
         return packaging.package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
@@ -198,7 +316,30 @@ class Model:
         memory_in_gb: Optional[float] = None,
         description: Optional[str] = None,
     ) -> ModelProfile:
-        """Deploy models for a moment, send them the rows of a dataset with one column, and recommend resources."""
+        """Deploy models for a moment, send them sample requests, and recommend resources.
+
+        Args:
+            workspace: The workspace.
+            profile_name: A name for the result.
+            models: Registered models.
+            inference_config: The script; without one, a single model is served without code.
+            input_dataset: A tabular dataset with one column, whose rows are requests; or one request.
+            cpu: CPUs of the service while it is measured.
+            memory_in_gb: Memory of the service while it is measured.
+            description: A text about the result.
+
+        Returns:
+            The profile, complete.
+
+        Raises:
+            WebserviceException: The service does not start or stops answering.
+            UserErrorException: `input_dataset` has no requests.
+
+        Example:
+            def measure(model: Model) -> None:
+                profile = Model.profile(ws, "first", [model], input_dataset='{"data": [[1, 2]]}')
+                print(profile.recommended_cpu, profile.recommended_memory)
+        """
         from footplate.sdk.models import profiling  # noqa: PLC0415  # it imports this module
 
         return profiling.profile(
@@ -207,7 +348,26 @@ class Model:
 
     @staticmethod
     def get_model_path(model_name: str, version: Optional[int] = None, _workspace: Optional[Workspace] = None) -> str:
-        """Return the local path of the model's file or folder. Inside a run or given a workspace, download it."""
+        """Return the local path of a model's file or directory. Scoring scripts call it in `init()`.
+
+        Inside a run the model is downloaded on first use.
+
+        Args:
+            model_name: The name of the model.
+            version: The version; the latest by default.
+
+        Returns:
+            The path.
+
+        Raises:
+            ModelNotFoundException: The model is neither in a run's reach nor in the current directory.
+            UserErrorException: `version` is not a whole number.
+
+        Example:
+            with open("weights.txt", "w") as file:
+                file.write("weights")
+            print(Model.get_model_path("weights.txt"))
+        """
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
             raise UserErrorException(f"version is {version!r}", hint="use a whole number")
         cache = model_cache.folder_of(model_name)
@@ -232,50 +392,62 @@ class Model:
 
     @property
     def name(self) -> str:
+        """The name."""
         return self._view.name
 
     @property
     def version(self) -> int:
+        """The version, from 1."""
         return self._view.version
 
     @property
     def id(self) -> str:
+        """`name:version`."""
         return f"{self._view.name}:{self._view.version}"
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags, as last read from the server."""
         return dict(self._view.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
+        """The properties, as last read from the server."""
         return dict(self._view.properties)
 
     @property
     def description(self) -> Optional[str]:
+        """The description."""
         return self._view.description
 
     @property
     def created_time(self) -> datetime:
+        """The time of registration."""
         return utc_time(self._view.created)
 
     @property
     def url(self) -> str:
+        """The address of the model in Azure's form."""
         return f"aml://asset/{self.name}/{self.version}"
 
     @property
     def model_framework(self) -> Optional[str]:
+        """The framework that it was registered with."""
         return self._view.framework
 
     @property
     def model_framework_version(self) -> Optional[str]:
+        """The version of the framework."""
         return self._view.framework_version
 
     @property
     def run_id(self) -> Optional[str]:
+        """The id of the run that produced it, or None."""
         return self._view.run
 
     @property
     def experiment_name(self) -> Optional[str]:
+        """The experiment of that run, or None."""
         return self._view.experiment
 
     @property
@@ -294,10 +466,12 @@ class Model:
 
     @property
     def sample_input_dataset(self) -> Any:
+        """The dataset with example inputs, or None."""
         return self._sample(SAMPLE_INPUT)
 
     @property
     def sample_output_dataset(self) -> Any:
+        """The dataset with example outputs, or None."""
         return self._sample(SAMPLE_OUTPUT)
 
     def _sample(self, purpose: str) -> Any:
@@ -306,12 +480,25 @@ class Model:
 
     @property
     def resource_configuration(self) -> Optional[ResourceConfiguration]:
+        """The resources that a web service of the model gets by default, or None."""
         return ResourceConfiguration.deserialize(self._view.resources)
 
     # ── using and changing ──
 
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
-        """Download the model into `target_dir` and return the path of its file or folder."""
+        """Download the model.
+
+        Args:
+            target_dir: The local directory.
+            exist_ok: Whether to replace files that exist.
+            exists_ok: Azure's earlier name of `exist_ok`.
+
+        Returns:
+            The path of its file or directory.
+
+        Raises:
+            WebserviceException: A file exists.
+        """
         root = os.path.join(target_dir, self._view.root)
         targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
         overwrite = exist_ok if exists_ok is None else exists_ok
@@ -326,26 +513,61 @@ class Model:
         return root
 
     def to_onnx(self, sample_input: Any = None, model_name: Optional[str] = None) -> Model:
-        """Convert the model to ONNX in a run, compare both on rows of numbers, and register the next version.
+        """Convert the model to ONNX in a run, compare both on sample rows, and register the next version.
 
-        Without `sample_input`, the rows are those of `sample_input_dataset`.
+        Args:
+            sample_input: Rows of numbers; by default those of `sample_input_dataset`.
+            model_name: The name of the converted model; its own by default.
+
+        Returns:
+            The converted model.
+
+        Raises:
+            UserErrorException: There are no sample rows, or the framework cannot be converted.
+            ActivityFailedException: The conversion failed.
+
+        Example:
+            def convert(model: Model) -> None:
+                print(model.to_onnx(sample_input=[[5.1, 3.5, 1.4, 0.2]]).id)
         """
         from footplate.sdk.models import onnx_conversion  # noqa: PLC0415  # it imports this module
 
         return onnx_conversion.to_onnx(self, sample_input, model_name)
 
     def add_tags(self, tags: Mapping[str, Any]) -> None:
+        """Add tags, or replace their values.
+
+        Args:
+            tags: Values by name.
+        """
         self._change(tags=texts(tags))
 
     def remove_tags(self, tags: Sequence[str]) -> None:
+        """Remove tags. Names that do not exist are skipped.
+
+        Args:
+            tags: The names.
+        """
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Add properties. They are written once: another value for an existing one raises WebserviceException."""
+        """Add properties. Unlike tags, they are written once.
+
+        Args:
+            properties: Values by name.
+
+        Raises:
+            WebserviceException: A property exists with another value.
+        """
         self._change(properties=texts(properties))
 
     def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
-        """Replace the tags, the description, or both."""
+        """Replace the tags, the description, or both.
+
+        Args:
+            tags: The new tags; others are removed.
+            description: The new description.
+        """
         change: Dict[str, Any] = {}
         if tags is not None:
             change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
@@ -354,9 +576,19 @@ class Model:
         self._change(**change)
 
     def delete(self) -> None:
+        """Delete this version.
+
+        Raises:
+            WebserviceException: A web service uses it, or it does not exist any more.
+        """
         self.workspace.session.api_for(_KINDS).models.delete(self.workspace.id, self.name, self.version)
 
     def serialize(self) -> Dict[str, Any]:
+        """Return the model as Azure writes it.
+
+        Returns:
+            A dict.
+        """
         view = self._view
         return {
             "createdTime": utc_text(view.created),

@@ -57,7 +57,26 @@ CMD ["python", "-m", "footplate.serving.standalone", "/var/azureml-app", "--pyth
 
 
 class ModelPackage:
-    """A packaged service: `save(folder)` writes the folder, and an image is in the store of the local engine."""
+    """A packaged service, from `Model.package`.
+
+    Args:
+        workspace: The workspace.
+        models: Registered models.
+        inference_config: The script; None serves one model without code.
+        image_name: The name of the image.
+        image_label: The tag of the image.
+
+    Raises:
+        WebserviceException: The environment cannot be in an image.
+        UserErrorException: The models cannot be served without code.
+
+    Example:
+        def pack(model: Model) -> None:
+            package = Model.package(ws, [model], generate_dockerfile=True)
+            package.wait_for_creation(show_output=True)
+            package.save("image")
+            print(package.serialize(), package.get_logs())
+    """
 
     def __init__(
         self,
@@ -81,7 +100,16 @@ class ModelPackage:
         self._requirements = _requirements(self._environment, self._framework)
 
     def build(self) -> None:
-        """Build the image with podman or docker; raise WebserviceException with the engine's last lines."""
+        """Build the image with podman or docker.
+
+        Raises:
+            WebserviceException: Neither is installed, or the build failed; the message has its last lines.
+
+        Example:
+            def build(package: ModelPackage) -> None:
+                package.build()
+                package.pull()
+        """
         engine = next(filter(None, map(shutil.which, ENGINES)), None)
         if engine is None:
             raise WebserviceException(
@@ -103,7 +131,14 @@ class ModelPackage:
         self._is_image, self.location = True, self._image
 
     def save(self, output_directory: str) -> None:
-        """Write the Dockerfile and all that it needs into a folder that is empty or new."""
+        """Write the Dockerfile and everything that it needs.
+
+        Args:
+            output_directory: A directory that is empty or new.
+
+        Raises:
+            WebserviceException: The directory is not empty, or the package is an image.
+        """
         if self._is_image:
             raise WebserviceException(
                 f"{self._image} is an image", hint="package with generate_dockerfile=True, or use package.pull()"
@@ -115,7 +150,16 @@ class ModelPackage:
         self.location = folder
 
     def pull(self) -> None:
-        """Do nothing but check: the image was built by the engine of this machine."""
+        """Check that the package is an image, which is in the store of the local engine.
+
+        Raises:
+            WebserviceException: The package is a directory with a Dockerfile.
+
+        Example:
+            def fetch(package: ModelPackage) -> None:
+                package.pull()
+                print(package.location)
+        """
         if not self._is_image:
             raise WebserviceException(
                 "this package is a folder with a Dockerfile, not an image",
@@ -123,15 +167,28 @@ class ModelPackage:
             )
 
     def wait_for_creation(self, show_output: bool = False) -> None:
-        """Return at once: a package is complete when `Model.package` returns. Print the log of the build."""
+        """Return at once: a package is complete when `Model.package` returns.
+
+        Args:
+            show_output: Whether to print the log of the build.
+        """
         if show_output:
             print(self._logs or f"Package creation {self.state}")
 
     def get_logs(self) -> str:
-        """Return what the engine printed while it built the image."""
+        """Return the output of the engine that built the image.
+
+        Returns:
+            The text.
+        """
         return self._logs
 
     def serialize(self) -> Dict[str, Any]:
+        """Return the package as Azure writes it.
+
+        Returns:
+            A dict.
+        """
         return {
             "location": self.location,
             "models": [model.id for model in self.models],

@@ -30,7 +30,19 @@ _PERCENTILES = {"50": 50.0, "90": 90.0, "95": 95.0, "99": 99.0, "999": 99.9}
 
 
 class ModelProfile:
-    """The result: latencies, the resources that were used, and those that are recommended."""
+    """The result of `Model.profile`: latencies, the resources that were used, and those that are recommended.
+
+    Args:
+        workspace: The workspace.
+        name: The name of the result.
+        details: The figures under Azure's names.
+
+    Example:
+        def measure(model: Model) -> None:
+            profile = Model.profile(ws, "first", [model], input_dataset='{"data": [[1, 2]]}')
+            profile.wait_for_completion(show_output=True)
+            print(profile.get_details()["averageLatencyInMs"])
+    """
 
     def __init__(self, workspace: Workspace, name: str, details: Dict[str, Any]) -> None:
         self.workspace = workspace
@@ -39,26 +51,36 @@ class ModelProfile:
 
     @property
     def state(self) -> str:
+        """`Succeeded` or `Failed`."""
         return str(self._details["state"])
 
     @property
     def recommended_cpu(self) -> Optional[float]:
+        """The recommended CPUs, or None."""
         return self._details.get("recommendedCpu")
 
     @property
     def recommended_memory(self) -> Optional[float]:
-        """The memory in GB."""
+        """The recommended memory in GB, or None."""
         return self._details.get("recommendedMemoryInGB")
 
     def wait_for_completion(self, show_output: bool = False) -> None:
-        """Return at once: a profile is complete when `Model.profile` returns."""
+        """Return at once: a profile is complete when `Model.profile` returns. `wait_for_profiling` is the same.
+
+        Args:
+            show_output: Whether to print the state.
+        """
         if show_output:
             print(self.state)
 
     wait_for_profiling = wait_for_completion
 
     def get_details(self) -> Dict[str, Any]:
-        """Return the figures under Azure's names."""
+        """Return the figures under Azure's names. `get_results` and `serialize` are the same.
+
+        Returns:
+            A dict.
+        """
         return dict(self._details)
 
     get_results = serialize = get_details

@@ -36,7 +36,26 @@ _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed
 
 
 class Webservice:
-    """`Webservice(workspace, name)` finds a service and returns an object of its kind."""
+    """A deployed model. `Webservice(workspace, name)` finds a service and returns an object of its kind.
+
+    Args:
+        workspace: The workspace.
+        name: The name of the service.
+
+    Raises:
+        WebserviceException: There is no such service.
+
+    Example:
+        def use(service: Webservice) -> None:
+            service.wait_for_deployment(show_output=True)
+            print(service.scoring_uri, service.run('{"data": [1, 2]}'), service.get_logs(num_lines=20))
+            service.add_tags({"owner": "ada"})
+            service.remove_tags(["owner"])
+            service.add_properties({"accuracy": 0.9})
+            service.update_deployment_state()
+            print(service.serialize(), [each.name for each in Webservice.list(ws)])
+            service.delete()
+    """
 
     kind = ""
 
@@ -78,7 +97,20 @@ class Webservice:
         image_digest: Optional[str] = None,
         location: Optional[str] = None,
     ) -> List[Webservice]:
-        """Return the services of a workspace that match every filter."""
+        """Return the services of a workspace that match every filter.
+
+        Args:
+            workspace: The workspace.
+            compute_type: `ACI`, `AKS` or `Local`.
+            model_name: Only services of this model.
+            model_id: Only services of this version, `name:version`.
+            tags: A list of `key` or `[key, value]`.
+            properties: A list in the same form.
+            image_name, image_id, image_digest, location: Accepted and ignored.
+
+        Returns:
+            A list of services.
+        """
         found = [service_of(workspace, view) for view in workspace.session.api_for(KINDS).endpoints.list(workspace.id)]
         wanted = (compute_type or "").lower()
         return [
@@ -96,7 +128,28 @@ class Webservice:
         workspace: Workspace, name: str, model_paths: Sequence[str], image_config: Any, deployment_config: Any = None,
         deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
-        """Register local files as models, and deploy them with the script of an image configuration."""
+        """Register local files as models, and deploy them with the script of an image configuration.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the service.
+            model_paths: The local files or directories.
+            image_config: The script and its packages, from `ContainerImage.image_configuration`.
+            deployment_config: The kind and the settings of the service.
+            deployment_target: A cluster of Azure, accepted for compatibility.
+            overwrite: Whether to replace a service of this name.
+
+        Returns:
+            The service.
+
+        Raises:
+            WebserviceException: The name exists, or a value is not valid.
+
+        Example:
+            def serve() -> None:
+                settings = ContainerImage.image_configuration("score.py", "python")
+                Webservice.deploy(ws, "scoring", ["model.pkl"], settings).wait_for_deployment()
+        """
         models = [Model.register(workspace, path, _model_name(path)) for path in model_paths]
         return Webservice.deploy_from_model(
             workspace, name, models, image_config, deployment_config, deployment_target, overwrite
@@ -107,7 +160,28 @@ class Webservice:
         workspace: Workspace, name: str, models: Sequence[Model], image_config: Any, deployment_config: Any = None,
         deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
-        """Deploy models with the script of an image configuration, of which no image is built."""
+        """Deploy models with the script of an image configuration, of which no image is built.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the service.
+            models: Registered models.
+            image_config: The script and its packages, from `ContainerImage.image_configuration`.
+            deployment_config: The kind and the settings of the service.
+            deployment_target: A cluster of Azure, accepted for compatibility.
+            overwrite: Whether to replace a service of this name.
+
+        Returns:
+            The service.
+
+        Raises:
+            WebserviceException: The name exists, or a value is not valid.
+
+        Example:
+            def serve(model: Model) -> None:
+                settings = ContainerImage.image_configuration("score.py", "python")
+                Webservice.deploy_from_model(ws, "scoring", [model], settings).wait_for_deployment()
+        """
         config = image_config.to_inference_config()
         view = deploying.deploy(workspace, name, list(models), config, deployment_config, overwrite, deployment_target)
         return service_of(workspace, view)
@@ -117,6 +191,26 @@ class Webservice:
         workspace: Workspace, name: str, image: Any, deployment_config: Any = None, deployment_target: Any = None,
         overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
+        """Deploy the models and the script of an image.
+
+        Args:
+            workspace: The workspace.
+            name: The name of the service.
+            image: The image, from `Image.create`.
+            deployment_config: The kind and the settings of the service.
+            deployment_target: A cluster of Azure, accepted for compatibility.
+            overwrite: Whether to replace a service of this name.
+
+        Returns:
+            The service.
+
+        Raises:
+            WebserviceException: The name exists, or a value is not valid.
+
+        Example:
+            def serve(image: Image) -> None:
+                Webservice.deploy_from_image(ws, "scoring", image).wait_for_deployment()
+        """
         return Webservice.deploy_from_model(
             workspace, name, image.models, image.image_config, deployment_config, deployment_target, overwrite
         )
@@ -124,7 +218,15 @@ class Webservice:
     # ── Waiting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: Optional[float] = None) -> None:
-        """Wait until the newest version takes requests; raise WebserviceException if it never does."""
+        """Wait until the newest version takes requests.
+
+        Args:
+            show_output: Whether to print progress.
+            timeout_sec: The longest wait; without one there is no limit.
+
+        Raises:
+            WebserviceException: The version failed, or the time is over.
+        """
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
         show(show_output, "Running", end="")
         while self._refresh().state == TRANSITIONING:
@@ -148,11 +250,26 @@ class Webservice:
         show(show_output, f'{self.compute_type} service creation operation finished, operation "Succeeded"')
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Change models, code or settings; each kind of service has its own parameters."""
+        """Change models, code or settings; each kind of service has its own parameters.
+
+        Args:
+            *args, **kwargs: See the classes of the three kinds.
+
+        Raises:
+            NotImplementedError: The object is of no kind.
+
+        Example:
+            def promote(service: Webservice, model: Model) -> None:
+                service.update(models=[model])
+        """
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
     def update_deployment_state(self) -> None:
-        """Fetch the service again."""
+        """Read the service from the server again.
+
+        Raises:
+            WebserviceException: It does not exist any more.
+        """
         self._refresh()
 
     def _refresh(self, wait: Optional[float] = None) -> EndpointView:
@@ -165,11 +282,12 @@ class Webservice:
 
     @property
     def name(self) -> str:
+        """The name, unique in the workspace."""
         return self._view.name
 
     @property
     def state(self) -> str:
-        """The state now: Transitioning, Healthy, Unhealthy or Failed."""
+        """The state now: `Transitioning`, `Healthy`, `Unhealthy` or `Failed`."""
         return self._refresh().state
 
     @property
@@ -188,6 +306,7 @@ class Webservice:
 
     @property
     def swagger_uri(self) -> Optional[str]:
+        """The address of the service's OpenAPI document."""
         return self._address("swagger.json")
 
     def _address(self, tail: str) -> Optional[str]:
@@ -196,50 +315,62 @@ class Webservice:
 
     @property
     def compute_type(self) -> str:
+        """`ACI`, `AKS` or `Local`."""
         return self._view.settings.kind
 
     @property
     def auth_enabled(self) -> bool:
+        """Whether requests need a key."""
         return self._view.settings.auth == "key"
 
     @property
     def token_auth_enabled(self) -> bool:
+        """Whether requests need a token."""
         return self._view.settings.auth == "token"
 
     @property
     def description(self) -> Optional[str]:
+        """The description."""
         return self._view.settings.description
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
+        """The tags, as last read from the server."""
         return dict(self._view.settings.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
+        """The properties, as last read from the server."""
         return dict(self._view.settings.properties)
 
     @property
     def created_time(self) -> datetime:
+        """The time of the first deployment."""
         return utc_time(self._view.created)
 
     @property
     def updated_time(self) -> datetime:
+        """The time of the last change."""
         return utc_time(self._view.modified)
 
     @property
     def models(self) -> List[Model]:
+        """The models of the version that takes requests."""
         return [Model(self.workspace, id=each) for each in self._spec.models]
 
     @property
     def cpu_cores(self) -> Optional[float]:
+        """The CPUs of a replica; None without a limit."""
         return self._spec.cpu_cores
 
     @property
     def memory_gb(self) -> Optional[float]:
+        """The memory of a replica in GB; None without a limit."""
         return self._spec.memory_gb
 
     @property
     def num_replicas(self) -> int:
+        """The number of replicas."""
         return self._version.replicas
 
     @property
@@ -271,7 +402,17 @@ class Webservice:
     # ── Using ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def run(self, input_data: Union[str, bytes]) -> Any:
-        """Send a request with the service's key or token, and return the decoded answer."""
+        """Send a request with the service's key or token.
+
+        Args:
+            input_data: The body, usually JSON text.
+
+        Returns:
+            The decoded answer.
+
+        Raises:
+            WebserviceException: The service answered with an error, or does not answer.
+        """
         seconds = self._view.settings.limits.timeout_seconds + 10
         return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds)
 
@@ -281,26 +422,81 @@ class Webservice:
         return {"Authorization": f"Bearer {self.get_access_token().access_token}"} if self.token_auth_enabled else {}
 
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
-        """Return the last lines that the replicas of the newest version wrote."""
+        """Return the last lines that the replicas of the newest version wrote.
+
+        Args:
+            num_lines: How many lines.
+            init: Accepted and ignored.
+
+        Returns:
+            The text.
+        """
         return self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines).text
 
     def get_keys(self) -> Tuple[str, str]:
+        """Return the two keys of the service.
+
+        Returns:
+            The primary and the secondary key.
+
+        Raises:
+            WebserviceException: The service does not use keys.
+
+        Example:
+            def headers(service: AksWebservice) -> None:
+                print({"Authorization": f"Bearer {service.get_keys()[0]}"})
+        """
         keys = self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name)
         return keys.primary, keys.secondary
 
     def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
-        """Replace the 'Primary' or 'Secondary' key; by chance, or with `set_key`."""
+        """Replace a key.
+
+        Args:
+            key: `Primary` or `Secondary`.
+            set_key: The new key; a random one by default.
+
+        Raises:
+            WebserviceException: `key` is something else, or the service does not use keys.
+
+        Example:
+            def rotate(service: AksWebservice) -> None:
+                service.regen_key("Primary")
+        """
         which = str(key).lower()
         if which not in ("primary", "secondary"):
             raise WebserviceException(f"key is {key!r}", hint="use 'Primary' or 'Secondary'")
         self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name, renew=which, value=set_key)
 
     def get_token(self) -> Tuple[str, datetime]:
-        """Return a token and the time after which to get another."""
+        """Return a token for requests.
+
+        Returns:
+            The token, and the time after which to get another.
+
+        Raises:
+            WebserviceException: The service does not use tokens.
+
+        Example:
+            def token(service: AksWebservice) -> None:
+                token, refresh_after = service.get_token()
+        """
         token = self.get_access_token()
         return token.access_token, token.refresh_after
 
     def get_access_token(self) -> AksServiceAccessToken:
+        """Return a token for requests, as an object.
+
+        Returns:
+            The token, with `access_token`, `refresh_after`, `expiry_on` and `token_type`.
+
+        Raises:
+            WebserviceException: The service does not use tokens.
+
+        Example:
+            def token(service: AksWebservice) -> None:
+                print(service.get_access_token().expiry_on)
+        """
         made = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
         return AksServiceAccessToken(made.token, utc_time(made.refresh_after), utc_time(made.expires))
 
@@ -314,10 +510,22 @@ class Webservice:
         shadow: bool = False,
         rollback_seconds: Optional[float] = None,
     ) -> None:
-        """Begin a new version, whatever the kind of the service; other settings stay.
+        """Begin a new version, whatever the kind of the service; other settings stay. Azure has no such method.
 
-        With `rollback_seconds`, the old version stays that long, and takes the requests back if the new one has more
-        errors or is much slower.
+        Args:
+            models: The new models; the same by default.
+            inference_config: The new script; the same by default.
+            share: The percentage of requests that the new version gets.
+            shadow: Whether it gets copies of requests instead, whose answers are dropped.
+            rollback_seconds: How long the old version stays, to take the requests back if the new one has
+                more errors or is much slower.
+
+        Raises:
+            WebserviceException: A change is in progress, or a value is not valid.
+
+        Example:
+            def try_out(service: Webservice, model: Model) -> None:
+                service.change(models=[model], share=10, rollback_seconds=600)
         """
         config = self._configuration()
         config.rollback_seconds = rollback_seconds
@@ -367,17 +575,43 @@ class Webservice:
         )
 
     def split(self, weights: Mapping[int, float]) -> None:
-        """Set the share of the requests of each version, such as {1: 90, 2: 10}."""
+        """Set the share of the requests of each version. Azure has no such method.
+
+        Args:
+            weights: Percentages by version, such as `{1: 90, 2: 10}`.
+
+        Raises:
+            WebserviceException: A version does not exist, or the shares are not valid.
+
+        Example:
+            def balance(service: Webservice) -> None:
+                service.split({1: 50, 2: 50})
+        """
         api = self.workspace.session.api_for(KINDS).endpoints
         self._view = api.split(self.workspace.id, self.name, dict(weights))
 
     def add_tags(self, tags: Mapping[str, Any]) -> None:
+        """Add tags, or replace their values.
+
+        Args:
+            tags: Values by name.
+        """
         self._update(self._configuration(tags={**self.tags, **tags}))
 
     def remove_tags(self, tags: Sequence[str]) -> None:
+        """Remove tags. Names that do not exist are skipped.
+
+        Args:
+            tags: The names.
+        """
         self._update(self._configuration(tags={name: value for name, value in self.tags.items() if name not in tags}))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
+        """Add properties.
+
+        Args:
+            properties: Values by name.
+        """
         self._update(self._configuration(properties=properties))
 
     def _configuration(self, **given: Any) -> WebserviceDeploymentConfiguration:
@@ -386,7 +620,11 @@ class Webservice:
         return config
 
     def delete(self) -> None:
-        """Stop the service: requests in hand are answered. Return when it is gone."""
+        """Stop the service: requests in hand are answered. Return when it is gone.
+
+        Raises:
+            WebserviceException: The service cannot be stopped.
+        """
         api = self.workspace.session.api_for(KINDS).endpoints
         try:
             api.delete(self.workspace.id, self.name)
@@ -397,6 +635,11 @@ class Webservice:
                 raise
 
     def serialize(self) -> Dict[str, Any]:
+        """Return the service as Azure writes it.
+
+        Returns:
+            A dict.
+        """
         view = self._view
         return {
             "name": view.name, "description": view.settings.description, "tags": dict(view.settings.tags),

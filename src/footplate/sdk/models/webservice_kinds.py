@@ -23,7 +23,16 @@ _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed
 
 
 class AciWebservice(Webservice):
-    """A service at the gateway's own port."""
+    """A service at the gateway's own port; `deploy_configuration` describes its settings.
+
+    Example:
+        settings = AciWebservice.deploy_configuration(cpu_cores=1, memory_gb=1, tags={"stage": "test"})
+
+
+        def serve(model: Model) -> None:
+            service = Model.deploy(ws, "scoring", [model], deployment_config=settings)
+            service.wait_for_deployment()
+    """
 
     kind = "ACI"
     deploy_configuration = AciServiceDeploymentConfiguration
@@ -39,7 +48,25 @@ class AciWebservice(Webservice):
     ) -> None:  # fmt: skip
         """Change the service. A new version takes over when it is healthy, without a failed request.
 
-        Beyond Azure: with `share`, the new version gets only that percentage of the requests; a `shadow` gets copies.
+        Args:
+            image: An image with the new models and script.
+            tags: The new tags.
+            properties: Properties to add.
+            description: The new description.
+            auth_enabled: Whether requests need a key.
+            ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file: Refused: services do not take a certificate.
+            ssl_cname, enable_app_insights: Accepted and ignored.
+            models: The new models.
+            inference_config: The new script.
+            share: The percentage of requests that the new version gets. Azure has no such argument.
+            shadow: Whether it gets copies of requests instead. Azure has no such argument.
+
+        Raises:
+            WebserviceException: A change is in progress, or a value is not valid.
+
+        Example:
+            def promote(service: AciWebservice, model: Model) -> None:
+                service.update(models=[model], auth_enabled=True)
         """
         config = AciServiceDeploymentConfiguration(
             tags=tags, properties=properties, description=description, auth_enabled=auth_enabled,
@@ -51,7 +78,16 @@ class AciWebservice(Webservice):
 
 
 class AksWebservice(Webservice):
-    """A service with replicas, and with a key unless told otherwise."""
+    """A service with replicas, and with a key unless `auth_enabled` is False.
+
+    Example:
+        settings = AksWebservice.deploy_configuration(num_replicas=2, cpu_cores=1, memory_gb=1)
+
+
+        def serve(model: Model) -> None:
+            service = Model.deploy(ws, "scoring", [model], deployment_config=settings)
+            service.wait_for_deployment()
+    """
 
     kind = "AKS"
     deploy_configuration = AksServiceDeploymentConfiguration
@@ -60,31 +96,70 @@ class AksWebservice(Webservice):
         self, image: Any = None, models: Optional[Sequence[Model]] = None,
         inference_config: Optional[InferenceConfig] = None, share: float = 100.0, shadow: bool = False, **options: Any,
     ) -> None:  # fmt: skip
-        """Change the service; the options are those of `deploy_configuration`. `share`, `shadow`: as for ACI."""
+        """Change the service. A new version takes over when it is healthy, without a failed request.
+
+        Args:
+            image: An image with the new models and script.
+            models: The new models.
+            inference_config: The new script.
+            share: The percentage of requests that the new version gets. Azure has no such argument.
+            shadow: Whether it gets copies of requests instead. Azure has no such argument.
+            **options: Options of `deploy_configuration`.
+
+        Raises:
+            WebserviceException: A change is in progress, or a value is not valid.
+
+        Example:
+            def scale(service: AksWebservice) -> None:
+                service.update(num_replicas=4)
+        """
         models, inference_config = _of_image(image, models, inference_config)
         self._update(AksServiceDeploymentConfiguration(**options), models, inference_config, share, shadow)
 
 
 class AksEndpoint(AksWebservice):
-    """A service whose versions are managed by name; here its versions are numbers, and `split` sets their shares."""
+    """A service whose versions are managed by name; here they are numbers, and `split` sets their shares.
+
+    Example:
+        settings = AksEndpoint.deploy_configuration(autoscale_min_replicas=1, autoscale_max_replicas=4)
+    """
 
 
 class LocalWebservice(Webservice):
-    """A service with a port of its own on this machine."""
+    """A service with a port of its own on this machine.
+
+    Example:
+        settings = LocalWebservice.deploy_configuration(port=8890)
+
+
+        def serve(model: Model) -> None:
+            service = Model.deploy(ws, "local", [model], deployment_config=settings)
+            service.wait_for_deployment(show_output=True)
+    """
 
     kind = "Local"
     deploy_configuration = LocalWebserviceDeploymentConfiguration
 
     @property
     def port(self) -> Optional[int]:
+        """The port."""
         return self._view.settings.port
 
     @property
     def state(self) -> str:
-        """The state now: deploying, running or failed."""
+        """The state now: `deploying`, `running` or `failed`."""
         return _LOCAL_STATES.get(self._refresh().state, "unknown")
 
     def wait_for_deployment(self, show_output: bool = False, timeout_sec: Optional[float] = None) -> None:
+        """Wait until the newest version takes requests.
+
+        Args:
+            show_output: Whether to print progress and the address.
+            timeout_sec: The longest wait; without one there is no limit.
+
+        Raises:
+            WebserviceException: The version failed, or the time is over.
+        """
         super().wait_for_deployment(show_output, timeout_sec)
         show(show_output, f"Local webservice is running at http://localhost:{self.port}")
 
@@ -93,6 +168,23 @@ class LocalWebservice(Webservice):
         deployment_config: Optional[LocalWebserviceDeploymentConfiguration] = None, wait: bool = False,
         share: float = 100.0, shadow: bool = False,
     ) -> None:  # fmt: skip
+        """Change the service. A new version takes over when it is healthy, without a failed request.
+
+        Args:
+            models: The new models.
+            inference_config: The new script.
+            deployment_config: The new port.
+            wait: Whether to wait until the new version takes requests.
+            share: The percentage of requests that the new version gets. Azure has no such argument.
+            shadow: Whether it gets copies of requests instead. Azure has no such argument.
+
+        Raises:
+            WebserviceException: A change is in progress, or a value is not valid.
+
+        Example:
+            def promote(service: LocalWebservice, model: Model) -> None:
+                service.update(models=[model], wait=True)
+        """
         self._update(
             deployment_config or LocalWebserviceDeploymentConfiguration(), models, inference_config, share, shadow
         )
@@ -100,7 +192,18 @@ class LocalWebservice(Webservice):
             self.wait_for_deployment()
 
     def reload(self, wait: bool = False) -> None:
-        """Begin a new version with the source folder as it is now."""
+        """Begin a new version with the source directory as it is now.
+
+        Args:
+            wait: Whether to wait until the new version takes requests.
+
+        Raises:
+            WebserviceException: The service has no script.
+
+        Example:
+            def after_an_edit(service: LocalWebservice) -> None:
+                service.reload(wait=True)
+        """
         old = self._view.versions[-1].spec
         folder = old.definition.get("source_directory")
         if old.entry_script is None or folder is None:
@@ -114,13 +217,60 @@ class LocalWebservice(Webservice):
             self.wait_for_deployment()
 
     def get_keys(self) -> Tuple[str, str]:
+        """Raise an error: a local service has no keys.
+
+        Returns:
+            Nothing.
+
+        Raises:
+            NotImplementedError: Always.
+
+        Example:
+            def keys(service: LocalWebservice) -> None:
+                try:
+                    service.get_keys()
+                except NotImplementedError:
+                    print("no keys")
+        """
         raise NotImplementedError("a local service has no keys")
 
     def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
+        """Raise an error: a local service has no keys.
+
+        Args:
+            key, set_key: Ignored.
+
+        Raises:
+            NotImplementedError: Always.
+
+        Example:
+            def rotate(service: LocalWebservice) -> None:
+                try:
+                    service.regen_key("Primary")
+                except NotImplementedError:
+                    print("no keys")
+        """
         raise NotImplementedError("a local service has no keys")
 
     def deploy_to_cloud(self, name: str, deployment_config: Any, deployment_target: Any = None) -> Webservice:
-        """Deploy the same models, code and environment as another service."""
+        """Deploy the same models, code and environment as another service.
+
+        Args:
+            name: The name of the other service.
+            deployment_config: Its kind and settings.
+            deployment_target: A cluster of Azure, accepted for compatibility.
+
+        Returns:
+            The other service.
+
+        Raises:
+            WebserviceException: The name exists, or a value is not valid.
+
+        Example:
+            def promote(service: LocalWebservice) -> None:
+                settings = AciWebservice.deploy_configuration(cpu_cores=1, memory_gb=1)
+                service.deploy_to_cloud("scoring", settings).wait_for_deployment()
+        """
         api = self.workspace.session.api_for(KINDS).endpoints
         config = cast(WebserviceDeploymentConfiguration, deployment_config)
         version = self._resized(self._spec, config)
