@@ -120,6 +120,7 @@ def test_only_get_requests_and_deletions_lack_a_body_model() -> None:
         ("POST", "/server/stop"),
         ("POST", "/notifications/test"),
         ("POST", "/runs/{run}/complete"),
+        ("POST", "/runs/{run}/heartbeat"),
         ("POST", "/locks/{digest}/build"),
         ("POST", "/workspaces/{workspace}/endpoints/{name}/token"),
         ("POST", "/workspaces/{workspace}/datastores/{name}/access"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -129,3 +130,34 @@ open(os.path.join(sys.argv[2], "made.txt"), "w").write("made")
     run.wait_for_completion()
     assert Dataset.get_by_name(team, "made").to_path() == ["/made.txt"]
     assert (tmp_path / "given" / "made" / run.id / "made.txt").read_text() == "made"
+
+
+STAYS = """
+import sys, time
+from footplate import Experiment, Workspace
+run = Experiment(Workspace.from_config(), "killed").start_logging(snapshot_directory=None)
+run.log("m", 0.5)
+run.flush()
+print(run.id, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="a process namespace needs root")
+def test_killed_client_of_another_machine_fails_its_run(team: Workspace):
+    """The client is in a process namespace of its own, so the server cannot see it, as on another machine."""
+    argv = ["unshare", "--pid", "--fork", "--kill-child", sys.executable, "-c", STAYS]
+    client = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert client.stdout is not None
+        run = team.get_run(client.stdout.readline().strip())
+        assert run.get_status() == "Running"
+        assert not team.session.api.runs.heartbeat(run.id).stop
+    finally:
+        client.kill()
+        client.communicate()
+    wait_until(lambda: run.get_status() == "Failed")
+    assert "the process is gone: no heartbeat" in str(run.get_details()["error"])
+    assert run.get_metrics() == {"m": 0.5}
+    assert team.session.api.runs.heartbeat(run.id).stop, "a client that was only silent stops its heartbeats"

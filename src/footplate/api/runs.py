@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Cause, RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, RunProgress
+from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -96,6 +96,10 @@ class RunsApi(ApiNoun):
 
     def fail(self, run: str, cause: Cause) -> RunView:
         return from_json(RunView, self._post("/runs/{run}/fail", {"cause": to_json(cause)}, run=run))
+
+    def heartbeat(self, run: str) -> HeartbeatReply:
+        """Report that the process of an interactive run lives; `stop`: the run has ended."""
+        return from_json(HeartbeatReply, self._post("/runs/{run}/heartbeat", run=run))
 
     def set_snapshot(self, run: str, snapshot: str) -> RunView:
         """Set the snapshot of a run, which is possible once."""

@@ -122,7 +122,10 @@ class NodeEventReply:
 
 @dataclass(frozen=True)
 class HeartbeatReply:
-    """`stop` tells the node agent to stop its ranks; `stacks` holds the keys of open requests for stack traces."""
+    """`stop` tells a node agent to stop its ranks, and a client that its run has ended.
+
+    `stacks` holds the keys of open requests for stack traces.
+    """
 
     stop: bool
     stacks: Tuple[str, ...] = ()

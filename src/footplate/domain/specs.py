@@ -156,6 +156,7 @@ class RunSpec:
     outputs: Tuple[DataOutput, ...] = ()
     controller: Optional[ControllerSpec] = None  # of a group
     process: Optional[str] = None  # of an interactive run: the client's process (`engines/client_processes`)
+    heartbeats: bool = False  # of an interactive run: its client sends heartbeats, because the server cannot see it
 
 
 def check_run_id(run_id: str) -> None:

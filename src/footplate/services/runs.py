@@ -170,6 +170,11 @@ class RunService:
         self._orchestrator.tell(run, events.WarningAdded(message))
         return self.view(run)
 
+    def heartbeat(self, run: str) -> bool:
+        """Take a heartbeat of the client of an interactive run; return whether the run has ended."""
+        self._orchestrator.client_lives(run)
+        return self._store.runs.record(run).stage is Stage.ENDED
+
     def delete(self, run: str, force: bool = False) -> DeletedRuns:
         """Delete a run that has ended, and its descendants. `force`: even if models were made by them."""
         deleted = self._store.deletion.delete(run, force)

@@ -34,7 +34,7 @@ REACH: dict[Reach, set[str]] = {
     },
     Reach.FAMILY: {
         "add_files", "append_journal", "append_log", "ask_for_stacks", "cancel_run", "change_run", "complete_run",
-        "fail_run", "note_dataset_of_run", "restart_run", "set_snapshot", "warn_run",
+        "beat_as_client", "fail_run", "note_dataset_of_run", "restart_run", "set_snapshot", "warn_run",
     },
     Reach.ITSELF: {
         "beat", "get_data_of_run", "get_orders", "join_node", "open_datastore_for_run", "report_node_event",

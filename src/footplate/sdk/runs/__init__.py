@@ -4,6 +4,7 @@ experiment      Experiment: groups runs, submits and lists them
 submission      `experiment.submit` and `run.rerun`
 groups          `experiment.start_group`: a parent run that ends with its children
 interactive     `experiment.start_logging` and child runs, which are executed by this process
+heartbeat       heartbeats of interactive runs, for a server on another machine
 run             Run and ScriptRun: the user's handle on a run
 handle          RunHandle, its base: identity, status, tags, properties
 logging_run     LoggingRun, its other base: the `log_*` methods
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from footplate.sdk.runs import experiment as experiment
     from footplate.sdk.runs import files as files
     from footplate.sdk.runs import groups as groups
+    from footplate.sdk.runs import heartbeat as heartbeat
     from footplate.sdk.runs import interactive as interactive
     from footplate.sdk.runs import output_capture as output_capture
     from footplate.sdk.runs import output_paths as output_paths

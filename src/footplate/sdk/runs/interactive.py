@@ -11,7 +11,7 @@ from footplate.domain.runs.run_kinds import INTERACTIVE
 from footplate.domain.specs import RunSpec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
-from footplate.sdk.runs import snapshots
+from footplate.sdk.runs import heartbeat, snapshots
 from footplate.sdk.runs.run import Run
 from footplate.sdk.session import user_name
 
@@ -82,8 +82,11 @@ def child_tags(
 
 def _start(experiment: Experiment, spec: RunSpec, run_id: Optional[str], outputs: Optional[str]) -> Run:
     workspace = experiment.workspace
-    spec = replace(spec, process=_own_process())
-    view = workspace.session.api.runs.submit(workspace.id, run_id or str(uuid.uuid4()), spec, user_name())
+    session = workspace.session
+    spec = replace(spec, process=_own_process(), heartbeats=not session.transport.is_local)
+    view = session.api.runs.submit(workspace.id, run_id or str(uuid.uuid4()), spec, user_name())
+    if spec.heartbeats:
+        heartbeat.start(session, view.id)
     return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
 
 

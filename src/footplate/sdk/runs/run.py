@@ -746,6 +746,7 @@ class Run(LoggingRun):
         """
         self._hand_in()
         self._known = self._session.api.runs.complete(self._id)
+        runs.heartbeat.stop(self._id)
 
     def fail(
         self,
@@ -772,6 +773,7 @@ class Run(LoggingRun):
         cause = runs.details.failure_cause(error_details, error_code)
         self._hand_in()
         self._known = self._session.api.runs.fail(self._id, cause)
+        runs.heartbeat.stop(self._id)
 
     def cancel(self) -> None:
         """Cancel the run. Its processes get SIGTERM, and a while later SIGKILL.

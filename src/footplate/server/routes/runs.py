@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, RunProgress
+from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunProgress
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -176,6 +176,13 @@ def complete_run(run: str, services: ServicesOf) -> Response:
 def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
     """End an interactive run as failed."""
     return answer(services.runs.fail(run, body.cause))
+
+
+@router.post("/runs/{run}/heartbeat", response_model=HeartbeatReply)
+@requires(Right.CHANGE_RUNS)
+def beat_as_client(run: str, services: ServicesOf) -> Response:
+    """Record that the process of an interactive run lives; return whether the run has ended."""
+    return answer(HeartbeatReply(services.runs.heartbeat(run)))
 
 
 @router.post("/runs/{run}/snapshot", response_model=RunView)

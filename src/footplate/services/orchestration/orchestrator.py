@@ -103,6 +103,10 @@ class Orchestrator:
         self._scheduler.start()
         self._watcher.start()
 
+    def client_lives(self, run: str) -> None:
+        """Take notice of a heartbeat from the client of an interactive run."""
+        self._clients.beat(run)
+
     def stop(self) -> None:
         self._alarms.stop()
         self._clients.stop()

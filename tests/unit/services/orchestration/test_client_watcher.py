@@ -65,3 +65,57 @@ def test_only_certainty_counts(tmp_path: Path) -> None:
     assert not is_gone(known.replace(process_tree.boot(), "elsewhere"))
     assert not is_gone(known.replace("pid:[", "pid:[9"))
     assert not is_gone("nonsense")
+
+
+class Clients:
+    """A watcher on a clock that only moves when told to, with clients that no look can find."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.told = Told()
+        self.watcher = ClientWatcher(self.told, lambda _: False, clock=lambda: self.now)
+        self.watcher.note(replace(RUN, spec=replace(RUN.spec, heartbeats=True)))
+
+    def look(self, seconds: float) -> None:
+        """Look every five seconds for this long."""
+        for _ in range(int(seconds / 5)):
+            self.now += 5.0
+            self.watcher._look()
+
+
+def test_a_client_without_heartbeats_for_a_while_is_gone() -> None:
+    clients = Clients()
+    clients.look(30)
+    clients.watcher.beat("r")
+    clients.look(35)
+    assert not clients.told.causes
+    clients.look(10)
+    assert clients.told.causes == {"r": "the process is gone: no heartbeat of process 7 for 40 seconds"}
+    clients.watcher.beat("r")
+    clients.look(60)
+    assert len(clients.told.causes) == 1
+
+
+def test_a_heartbeat_after_the_first_doubt_saves_the_run() -> None:
+    clients = Clients()
+    clients.look(40)
+    clients.watcher.beat("r")
+    clients.look(30)
+    assert not clients.told.causes
+
+
+def test_a_pause_of_the_server_is_not_silence_of_its_clients() -> None:
+    clients = Clients()
+    clients.look(10)
+    clients.now += 3600.0
+    clients.look(35)
+    assert not clients.told.causes
+    clients.look(15)
+    assert clients.told.causes
+
+
+def test_a_client_of_the_same_machine_needs_no_heartbeats() -> None:
+    clients = Clients()
+    clients.watcher.note(replace(RUN, id="near"))
+    clients.look(60)
+    assert set(clients.told.causes) == {"r"}
