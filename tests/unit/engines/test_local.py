@@ -17,7 +17,7 @@ from footplate.engines.nursery import Nursery
 from footplate.errors import InvalidInput
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
-from footplate.testing.waiting import wait_until
+from footplate.testing.waiting import PATIENCE_SECONDS, wait_until
 
 
 def job(home: Path, run: str = "run_1", nodes: int = 1, token: str | None = None) -> AgentJob:
@@ -141,24 +141,58 @@ from footplate.engines.local import agent_argv
 from footplate.engines.nursery import Nursery
 from footplate.node.node_directory import NodeFolder
 nursery, folder = Nursery(agent_argv()), NodeFolder(sys.argv[1], "run_1", 0)
-nursery.fork({"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}, folder.take_lock())
+message = {"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}
+if sys.argv[2] == "started":  # and perhaps not even watching its engine yet
+    connection = nursery._start()
+else:
+    nursery.fork(message, folder.take_lock())
 holder = os.fork()
 if holder == 0:
     os.close(1)
     signal.pause()
 print(holder, flush=True)
+sys.stdin.readline()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_the_nursery_exits_even_if_its_socket_stays_open(home: Path) -> None:
-    variables = {**os.environ, "NURSERY_OF": str(home)}
-    done = subprocess.run([sys.executable, "-c", KILLED, str(home)], env=variables, stdout=subprocess.PIPE, check=False)
-    holder, mark = int(done.stdout), f"NURSERY_OF={home}".encode()
+def nurseries(engine: int) -> list[int]:
+    """Return the pids of nurseries that were started by this process, dead or alive."""
+    return [pid for pid in process_tree.everyone() if _is_nursery(pid, engine)]
+
+
+def _is_nursery(pid: int, engine: int) -> bool:
     try:
-        wait_until(lambda: [p for p in process_tree.everyone() if mark in process_tree.variables(p)] == [holder])
+        argv = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return b"--nursery" in argv and str(engine).encode() in argv
+
+
+@pytest.mark.parametrize("nursery", ["started", "used"])
+def test_the_nursery_of_a_killed_engine_exits(home: Path, nursery: str) -> None:
+    engine = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(home), nursery], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert engine.stdout is not None
+    holder = int(engine.stdout.readline())
+    try:
+        assert len(nurseries(engine.pid)) == 1
+        engine.communicate(b"\n")
+        assert engine.returncode == -signal.SIGKILL
+        wait_until(lambda: not nurseries(engine.pid))
     finally:
         os.kill(holder, signal.SIGKILL)
+
+
+def test_a_nursery_whose_engine_died_before_it_began_exits() -> None:
+    """Between fork and exec: its parent is another process than the engine that it was started for."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        number, gone = theirs.fileno(), subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        argv = [*agent_argv(), "--nursery", str(number), str(gone.pid)]
+        assert subprocess.run(argv, pass_fds=[number], timeout=PATIENCE_SECONDS, check=False).returncode == 0
 
 
 def test_the_default_program_is_the_agent(home: Path) -> None:
