@@ -9,7 +9,6 @@
     console         printing: colours, times, sizes, JSON
     tables, stacks  tables and stack traces
     sweep_view      the live table of a sweep's trials
-    status_line     the live last line of a terminal
 
 Data goes to stdout, messages to stderr; `--json` prints the same data for programs. Modules are imported when their
 command is called, so that `--help` is fast. `tests/e2e/test_cli_*.py` cover the commands on a server.

@@ -17,6 +17,8 @@ from typing import Any, TextIO
 import click
 
 from footplate.domain.codec import to_json
+from footplate.domain.text import duration as duration
+from footplate.domain.text import size as size
 
 STYLES = {
     "Starting": "blue",
@@ -119,31 +121,8 @@ def ago(seconds: float | None) -> str:
     return when(seconds)[:10]
 
 
-def duration(seconds: float | None) -> str:
-    """Format a duration with at most two units: `4.2s`, `3m 20s`, `5h`, `2d 4h`."""
-    if seconds is None:
-        return ""
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    for unit, letter, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
-        if whole >= unit:
-            rest = whole % unit // below
-            return f"{whole // unit}{letter}" + (f" {rest}{small}" if rest else "")
-    return ""
-
-
 def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def size(count: int) -> str:
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
-        value /= 1000
-    return f"{int(value)} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
 def tag_words(tags: Mapping[str, str | None]) -> str:

@@ -10,12 +10,12 @@ import click
 from footplate.cli.console import ago, emit, pairs, printable, say, tag_words, when, word
 from footplate.cli.context import json_option, names_of, open_workspace, parse_version, workspace_option
 from footplate.cli.main import Noun
-from footplate.cli.status_line import working
 from footplate.cli.tables import table
 from footplate.domain.serving.endpoints import EndpointView, VersionView
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
+from footplate.sdk.status_line import working
 
 FOLLOW_SECONDS = 0.5
 name_argument = click.argument("name", shell_complete=names_of("endpoints"))

@@ -8,12 +8,12 @@ import time
 import click
 
 from footplate.cli.console import duration, is_terminal, say, with_options
-from footplate.cli.status_line import Live
 from footplate.domain.launch import first_log
-from footplate.domain.records import RunView
+from footplate.domain.records import RunView, Stage
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.session import Session
+from footplate.sdk.status_line import Live
 
 CANCELED = 130
 FAILED = 1
@@ -144,6 +144,8 @@ def phase_of(run: RunView) -> str:
         return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
         return f"Provisioning: {run.waiting.reason}{_expected(run.waiting.latest)}"
+    if run.stage is Stage.LOCKING:
+        return f"{run.status}: resolving the environment"
     doing = next((node.message for node in run.nodes if node.message), None)
     return f"{run.status}: {doing}" if run.status in ("Preparing", "Finalizing") and doing else run.status
 

@@ -23,12 +23,12 @@ from footplate.cli.context import (
     workspace_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.status_line import working
 from footplate.cli.tables import table
 from footplate.domain.records import ModelView
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice_kinds import AksWebservice
+from footplate.sdk.status_line import working
 from footplate.sdk.workspace import Workspace
 
 model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complete=names_of("models"))
@@ -137,8 +137,7 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
 def download(model: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
     """Download the files of a model."""
     found = _open(open_workspace(workspace_name), model)
-    with working(f"downloading {model}"):
-        path = found.download(target_dir=folder, exist_ok=overwrite)
+    path = found.download(target_dir=folder, exist_ok=overwrite)
     if as_json:
         emit({"path": path})
     else:

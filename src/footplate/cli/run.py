@@ -26,10 +26,10 @@ from footplate.cli.context import (
 from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.cli.main import Command, Unusable
 from footplate.cli.run_config import config_options, make_config
-from footplate.cli.status_line import working
 from footplate.domain.codec import to_json
 from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.session import Session
+from footplate.sdk.status_line import working
 
 _EPILOG = """\b
 Exit code: 0 when the run was submitted. With --wait, the outcome of the run:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import shutil
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from footplate.cli.console import is_terminal, paint, printable, word
+from footplate.domain.text import cut, wide
 
 GAP = "  "
 SHORTEST = 8
@@ -137,22 +137,3 @@ def _line(texts: Sequence[str]) -> str:
 def _pad(text: str, width: int, right: bool) -> str:
     space = " " * (width - wide(text))
     return space + text if right else text + space
-
-
-def cut(text: str, width: int) -> str:
-    """Return the text, cut with an ellipsis if it is wider than `width`."""
-    if wide(text) <= width:
-        return text
-    kept = list(itertools.accumulate(map(_cell, text)))
-    return text[: sum(1 for taken in kept if taken <= width - 1)] + "…"
-
-
-def wide(text: str) -> int:
-    """Return the number of terminal columns: East Asian characters take two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_cell, text))
-
-
-def _cell(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -23,6 +23,8 @@ Data
     datasets           datastores, datasets, inputs and outputs of runs; covered by `tests/unit/services/test_data.py`
     store_names        safe file names and patterns
     tables/            definitions of tables, their columns as buffers, and filters
+Text
+    text               durations, sizes, and columns of a terminal
 JSON
     codec              dataclasses to JSON and back
     floats             NaN and infinities in JSON

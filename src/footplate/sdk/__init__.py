@@ -15,7 +15,7 @@
     unsupported         the parts of Azure's surface that Footplate does not have, and the errors they raise
     authentication, telemetry       parts of Azure's surface that have nothing to do here
     tensorboard, tensorboard_export     TensorBoard on the logs and on the metrics of runs
-    notebooks, widgets, progress    output for notebooks and terminals
+    notebooks, widgets, progress, status_line   output for notebooks and terminals
     labels, timestamps  tags and times in Azure's form
     warn                warnings that point at the user's own line
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import (
     BinaryIO,
     Callable,
@@ -30,14 +30,20 @@ from typing import (
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.disk import atomic_file, write_all
 from footplate.domain.records import FileView
+from footplate.domain.text import size as readable_size
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, translating
+from footplate.sdk.status_line import working
 
 T = TypeVar("T")
 Source = Union[str, "os.PathLike[str]", BinaryIO]
 """A path on this machine, or an open binary stream."""
 
+Passing = Callable[[Iterator[bytes]], Iterator[bytes]]
+"""A function through which the pieces of a download pass, for example to count them."""
+
 _CHUNK = 1024 * 1024
+_LARGE = 4 * 1024 * 1024  # bytes of an upload that may take a while
 _IN_MEMORY = 8 * 1024 * 1024
 _PARALLEL = 8
 
@@ -105,15 +111,24 @@ def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileVie
                 views[at] = FileView(name, len(data), store.put_bytes(data))
             else:
                 paths[at] = _checked(source)
-        for at, (digest, size) in zip(paths, store.put_files([(path, None) for path in paths.values()])):
+        total = sum(map(os.path.getsize, paths.values()))
+        files = f"{len(paths)} files" if len(paths) != 1 else os.path.basename(next(iter(paths.values())))
+        with working(f"uploading {files} ({readable_size(total)})") if total > _LARGE else nullcontext():
+            stored = store.put_files([(path, None) for path in paths.values()])
+        for at, (digest, size) in zip(paths, stored):
             views[at] = FileView(sources[at][0], size, digest)
     return [views[at] for at in range(len(sources))]
 
 
-def fetch(session: Session, digest: str, target: str) -> None:
-    """Write a blob to `target`, whole or not at all; create missing folders."""
-    with translating(), store_of(session).open(digest) as file:
-        write_pieces(target, iter(lambda: file.read(_CHUNK), b""))
+def fetch(session: Session, digest: str, target: str, passing: Passing = iter) -> None:
+    """Write a blob to `target`, whole or not at all; create missing folders. Its pieces go through `passing`."""
+    store = store_of(session)
+    with translating():
+        if isinstance(store, RemoteBlobs):
+            write_pieces(target, passing(session.api.blobs.read(digest)))
+            return
+        with store.open(digest) as file:
+            write_pieces(target, passing(iter(lambda: file.read(_CHUNK), b"")))
 
 
 def write_pieces(target: str, pieces: Iterator[bytes]) -> None:

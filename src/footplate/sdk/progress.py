@@ -8,8 +8,9 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Generator, Optional, Sequence
 
+from footplate.domain.text import size
+
 _WIDTH = 24
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @contextmanager
@@ -39,7 +40,7 @@ class Bar:
         seconds = max(1e-9, time.monotonic() - self._began)
         line = (
             f"{self._title} {_drawn(min(1.0, share))} {files}/{files_total} files  "
-            f"{readable(done)}  {readable(done / seconds)}/s"
+            f"{size(done)}  {size(done / seconds)}/s"
         )
         room = shutil.get_terminal_size().columns - 1
         self._open = not finished
@@ -56,12 +57,3 @@ class Bar:
 def _drawn(share: float) -> str:
     full = int(share * _WIDTH)
     return "━" * full + "╌" * (_WIDTH - full) + f" {share:4.0%}"
-
-
-def readable(count: float) -> str:
-    value, unit = float(count), _UNITS[0]
-    for unit in _UNITS:
-        if value < 1000 or unit == _UNITS[-1]:
-            break
-        value /= 1000
-    return f"{int(value)} {unit}" if unit == "B" else f"{value:.1f} {unit}"

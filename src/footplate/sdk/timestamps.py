@@ -15,14 +15,3 @@ def utc_text(seconds: Optional[float]) -> Optional[str]:
 
 def utc_time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, timezone.utc)
-
-
-def duration_text(seconds: float) -> str:
-    """Return a duration as `0.4 s`, `42 s`, `3 min 5 s` or `2 h 5 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes_left = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes_left} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -32,6 +32,7 @@ from typing import Any
 
 from footplate.domain.records import RunRecord
 from footplate.domain.runs.run_status import status
+from footplate.domain.text import duration
 from footplate.errors import FootplateError, InvalidInput, Unavailable
 from footplate.services.settings import NAME, NOTIFICATIONS, read_section
 
@@ -140,7 +141,7 @@ def message_about(record: RunRecord) -> Message:
         "error": cause.message if cause else None,
     }
     reason = f": {facts['error']}" if facts["error"] else ""
-    return Message(f"{record.spec.experiment}/{name} {outcome.lower()} after {_duration(seconds)}{reason}", facts)
+    return Message(f"{record.spec.experiment}/{name} {outcome.lower()} after {duration(seconds)}{reason}", facts)
 
 
 def is_wanted(record: RunRecord, send: str) -> bool:
@@ -205,12 +206,6 @@ def _send_email(settings: Mapping[str, str], message: Message) -> None:
         if server.username:
             connection.login(urllib.parse.unquote(server.username), urllib.parse.unquote(server.password or ""))
         connection.send_message(mail)
-
-
-def _duration(seconds: int) -> str:
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
 _SENDERS: dict[str, Callable[[Mapping[str, str], Message], None]] = {

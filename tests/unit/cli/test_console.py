@@ -7,38 +7,12 @@ import math
 import threading
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from footplate.cli import console, tables
 from footplate.cli.context import parse_pairs, patiently
 from footplate.cli.run import experiment_name
 from footplate.cli.runs import charts
 from footplate.domain.replies import MetricSeries
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (None, ""), (0.04, "0.0s"), (4.25, "4.2s"), (59.9, "59.9s"), (59.97, "1m"), (200, "3m 20s"),
-        (3599.9, "1h"), (3600, "1h"), (18120, "5h 2m"), (86399, "23h 59m"), (86400, "1d"), (187200, "2d 4h"),
-    ],
-)  # fmt: skip
-def test_duration(seconds: float | None, words: str) -> None:
-    assert console.duration(seconds) == words
-
-
-@given(st.floats(0, 1e9))
-def test_every_duration_has_a_format(seconds: float) -> None:
-    assert console.duration(seconds)
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_234_567, "1.2 MB"), (5 * 10**15, "5000.0 TB")],
-)
-def test_size(count: int, words: str) -> None:
-    assert console.size(count) == words
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from footplate.cli import console, tables
 from footplate.cli.runs import charts
 from footplate.domain.replies import MetricSeries
+from footplate.domain.text import wide
 
 
 @pytest.mark.parametrize(
@@ -69,13 +70,6 @@ def test_one_long_name_does_not_hide_other_columns(monkeypatch: pytest.MonkeyPat
     assert lines == ["id     status", "─────────────", "short  Done", "long-" * 6, "       Done"]
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"), [("abc", 3), ("é", 1), ("e\u0301", 1), ("日本", 4), ("", 0), ("…", 1), ("♥\ufe0f", 1)]
-)
-def test_width_of_a_text(text: str, columns: int) -> None:
-    assert tables.wide(text) == columns
-
-
 def test_wide_characters_keep_columns_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name", "n"], [["日本", 1], ["abcd", 2]])
     assert capsys.readouterr().out == "NAME  N\n日本  1\nabcd  2\n"
@@ -89,7 +83,7 @@ def test_wrapped_text_with_wide_characters_fits(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NO_COLOR", "1")
     tables.table(["id", "why"], [["a", "日本日本日本日本日本 is waiting for some more time"]], wrap=["why"])
     lines = shown.getvalue().splitlines()
-    assert max(map(tables.wide, lines)) <= 20
+    assert max(map(wide, lines)) <= 20
     assert "".join(line[3:] for line in lines[2:]).replace(" ", "") == "日本日本日本日本日本iswaitingforsomemoretime"
 
 

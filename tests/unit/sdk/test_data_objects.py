@@ -17,7 +17,7 @@ from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import DataPath, DataPathComputeBinding, DataReference
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.progress import Bar, bar, readable
+from footplate.sdk.progress import Bar, bar
 
 WORKSPACE: Any = None
 
@@ -150,4 +150,3 @@ def test_a_progress_bar_is_drawn_only_on_a_terminal(capsys: pytest.CaptureFixtur
     drawn.report([1, 2, 500, 1000])
     drawn.leave()
     assert capsys.readouterr().err.endswith("\n"), "output after a failed transfer starts on a new line"
-    assert [readable(n) for n in (0, 999, 1500, 2e9)] == ["0 B", "999 B", "1.5 kB", "2.0 GB"]

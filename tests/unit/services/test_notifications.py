@@ -90,7 +90,7 @@ def configure(home: Path, **settings: str) -> None:
 
 def test_a_message_names_run_outcome_duration_and_reason() -> None:
     made = message_about(FAILED)
-    assert made.text == "digits/first try failed after 1 min 15 s: train.py ended with exit code 3"
+    assert made.text == "digits/first try failed after 1m 15s: train.py ended with exit code 3"
     assert made.facts["run"] == "digits_1" and made.facts["status"] == "Failed" and made.facts["seconds"] == 75
 
 

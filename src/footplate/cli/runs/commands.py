@@ -27,7 +27,6 @@ from footplate.cli.context import (
 from footplate.cli.run import wait_for
 from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
-from footplate.cli.status_line import Live
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
@@ -35,6 +34,7 @@ from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
+from footplate.sdk.status_line import Live
 
 
 @runs.command()

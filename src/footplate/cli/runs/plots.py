@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from footplate.cli.console import number, paint
-from footplate.cli.tables import cut, wide
+from footplate.domain.text import cut, wide
 
 MOST_LINES = len(string.ascii_uppercase)
 """The most lines of a plot: each has a letter."""

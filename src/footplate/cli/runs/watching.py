@@ -13,11 +13,12 @@ from footplate.cli.console import counted, duration, emit, is_terminal, number
 from footplate.cli.context import json_option, open_workspace, workspace_option
 from footplate.cli.follow import phase_of
 from footplate.cli.runs.group import runs
-from footplate.cli.tables import cut, table, terminal_lines
+from footplate.cli.tables import table, terminal_lines
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
 from footplate.domain.runs.run_status import STATUSES, TERMINAL
+from footplate.domain.text import cut
 from footplate.sdk.workspace import Workspace
 
 _ACTIVE = " or ".join(f"status == {status}" for status in STATUSES if status not in TERMINAL)

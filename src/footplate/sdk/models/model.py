@@ -28,6 +28,7 @@ from footplate.sdk.models.registration import (
     registration,
 )
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
+from footplate.sdk.status_line import transferring
 from footplate.sdk.timestamps import utc_text, utc_time
 
 if TYPE_CHECKING:
@@ -508,8 +509,9 @@ class Model:
                     f"{target} exists already",
                     hint="overwrite it with exist_ok=True (in the CLI: --overwrite), or choose another folder",
                 )
-        for file, target in targets:
-            blob_transfer.fetch(self.workspace.session, str(file.digest), target)
+        with transferring(f"downloading {self.name}:{self.version}", sum(file.size for file, _ in targets)) as passing:
+            for file, target in targets:
+                blob_transfer.fetch(self.workspace.session, str(file.digest), target, passing)
         return root
 
     def to_onnx(self, sample_input: Any = None, model_name: Optional[str] = None) -> Model:

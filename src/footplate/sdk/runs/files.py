@@ -15,6 +15,7 @@ from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.runs.details import LOG_FOLDERS
 from footplate.sdk.runs.metrics import artifact_uri
 from footplate.sdk.session import Session
+from footplate.sdk.status_line import transferring
 
 _IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"\0\0\1\0")
 _SHOWN = 30
@@ -151,7 +152,7 @@ def download(session: Session, run_id: str, name: str, target: Optional[str]) ->
     place = base if target is None else os.fspath(target)
     if target is not None and (os.path.isdir(place) or place.endswith(("/", os.sep))):
         place = os.path.join(place, base)
-    _fetch(session, run_id, found[0], place)
+    _fetch(session, run_id, [(found[0], place)])
 
 
 def download_many(
@@ -172,17 +173,14 @@ def download_many(
     else:
         keep = append_prefix or folder is None
         targets = [file.path if keep else file.path[len(above) :].lstrip("/") for file in found]
-    for file, target in zip(found, targets):
-        _fetch(session, run_id, file, os.path.join(folder or ".", target))
+    _fetch(session, run_id, [(file, os.path.join(folder or ".", target)) for file, target in zip(found, targets)])
 
 
 def download_logs(session: Session, run_id: str, folder: str) -> List[str]:
-    paths: List[str] = []
-    for file in listing(session, run_id):
-        if file.path.startswith(LOG_FOLDERS):
-            paths.append(os.path.join(folder, file.path))
-            _fetch(session, run_id, file, paths[-1])
-    return paths
+    found = [file for file in listing(session, run_id) if file.path.startswith(LOG_FOLDERS)]
+    targets = [(file, os.path.join(folder, file.path)) for file in found]
+    _fetch(session, run_id, targets)
+    return [path for _, path in targets]
 
 
 def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[str, Any]:
@@ -219,8 +217,12 @@ def _not_there(session: Session, run_id: str, what: str) -> UserErrorException:
     return UserErrorException(f"run {run_id} has no {what}; it has: {shown}", hint=hint)
 
 
-def _fetch(session: Session, run_id: str, file: FileView, target: str) -> None:
-    if file.digest is not None:
-        blob_transfer.fetch(session, file.digest, target)
-    else:
-        blob_transfer.write_pieces(target, session.api.files.read(run_id, file.path))
+def _fetch(session: Session, run_id: str, wanted: Sequence[Tuple[FileView, str]]) -> None:
+    """Download files to paths on this machine."""
+    what = wanted[0][0].path if len(wanted) == 1 else f"{len(wanted)} files"
+    with transferring(f"downloading {what}", sum(file.size for file, _ in wanted)) as passing:
+        for file, target in wanted:
+            if file.digest is not None:
+                blob_transfer.fetch(session, file.digest, target, passing)
+            else:
+                blob_transfer.write_pieces(target, passing(session.api.files.read(run_id, file.path)))

@@ -7,13 +7,14 @@ from typing import Optional
 
 from footplate.api import LONG_POLL
 from footplate.domain.launch import first_log
-from footplate.domain.records import RunView
+from footplate.domain.records import RunView, Stage
 from footplate.domain.replies import RunProgress
 from footplate.domain.runs.run_kinds import kind_of
+from footplate.domain.text import duration
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import Session
-from footplate.sdk.timestamps import duration_text
+from footplate.sdk.status_line import Live
 
 _WAITS = ("waiting", "ready, waits")
 
@@ -31,12 +32,49 @@ def wait(session: Session, run_id: str, show_output: bool) -> RunView:
 
 
 def _wait(session: Session, run_id: str) -> RunView:
+    if sys.stderr is not None and sys.stderr.isatty():
+        return _wait_with_status(session, run_id)
     version = -1
     while True:
         view = session.api.runs.get(run_id, version=version, until="ended", wait=LONG_POLL)
         if view.status in TERMINAL:
             return view
         version = view.version
+
+
+def _wait_with_status(session: Session, run_id: str) -> RunView:
+    """Show what the run is doing on the last line of the terminal, which is empty again at the end.
+
+    While the environment is built, it is the last line of the build. The script's output is not read.
+    """
+    log: Optional[str] = None
+    offset, last = 0, ""
+    view = session.api.runs.get(run_id)
+    with Live() as live:
+        while view.status not in TERMINAL:
+            building = view.stage is Stage.PREPARING and last.strip()
+            live.show(f"{run_id}: {building or _phase(view)}")
+            if view.started is not None:
+                view = session.api.runs.get(run_id, version=view.version, wait=LONG_POLL)
+                continue
+            news = session.api.runs.follow(run_id, version=view.version, log=log, offset=offset, wait=LONG_POLL)
+            view, log, offset = news.run, news.log, news.offset
+            last = next((line for line in reversed(news.text.splitlines()) if line.strip()), last)
+    return view
+
+
+def _phase(view: RunView) -> str:
+    """Describe what a run is doing."""
+    if view.waiting is not None:
+        place = f" (position {view.waiting.position})" if view.waiting.position else ""
+        return f"{view.status}{place}: {view.waiting.reason}"
+    if view.stage is Stage.LOCKING:
+        return f"{view.status}: resolving the environment"
+    doing = [node.message for node in view.nodes if node.message]
+    if doing and view.status == "Preparing":
+        # Waiting nodes wait for the one that is working.
+        return f"{view.status}: {min(doing, key=lambda message: message.startswith(_WAITS))}"
+    return view.status
 
 
 class _Follower:
@@ -113,13 +151,7 @@ class _Follower:
     def _show_phase(self, view: RunView) -> None:
         if view.status in TERMINAL:  # printed in the summary
             return
-        words = view.status
-        if view.waiting is not None:
-            words = f"{view.status} (position {view.waiting.position}): {view.waiting.reason}"
-        doing = [node.message for node in view.nodes if node.message]
-        if doing and view.status == "Preparing":
-            # Waiting nodes wait for the one that is working.
-            words = f"{view.status}: {min(doing, key=lambda message: message.startswith(_WAITS))}"
+        words = _phase(view)
         if words != self._last_phase:
             self._end_line()
             self._say(words + "\n")
@@ -131,7 +163,7 @@ class _Follower:
         self._end_line()
         self._say(f"\nExecution Summary\n=================\nRunId: {self._run}\n")
         ended, started = view.ended or view.created, view.started or view.created
-        self._say(f"Status: {view.status} after {duration_text(max(0.0, ended - started))}\n")
+        self._say(f"Status: {view.status} after {duration(max(0.0, ended - started))}\n")
         cause = view.outcome.cause if view.outcome else None
         if cause is not None:
             self._say(f"Cause: {cause.message}\n")

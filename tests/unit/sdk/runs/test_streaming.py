@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -74,18 +75,18 @@ DONE = replace(RUNNING, status="Completed", version=6, ended=13.5, outcome=Outco
 def test_phases_build_log_stream_and_summary_in_order(capsys: pytest.CaptureFixture[str]):
     queued = replace(VIEW, status="Queued", version=2, waiting=Waiting("1 of 1 node of 'c' is busy", 1))
     node = NodeRecord(0, NodeState.PREPARING, message="building the environment")
-    preparing = replace(VIEW, version=3, nodes=(node,))
+    preparing = replace(VIEW, stage=Stage.PREPARING, version=3, nodes=(node,))
     session = Scripted(
         [VIEW, queued, preparing, preparing, RUNNING, FINALIZING, DONE], {BUILD: "built\n", USER: "one\ntwo"}
     )
     title, build_title = f"Streaming {USER}", f"Streaming {BUILD}"
     assert shown(session, capsys) == (
         "RunId: r1\nShow it with: footplate runs show r1\n\n"
-        f"Preparing\n\n{build_title}\n{'=' * len(build_title)}\n\nbuilt\n"
+        f"Preparing: resolving the environment\n\n{build_title}\n{'=' * len(build_title)}\n\nbuilt\n"
         "Queued (position 1): 1 of 1 node of 'c' is busy\nPreparing: building the environment\nRunning\n"
         f"\n{title}\n{'=' * len(title)}\n\none\ntwo\nFinalizing\n"
         "\nExecution Summary\n=================\nRunId: r1\n"
-        "Status: Completed after 3.5 s\n\n"
+        "Status: Completed after 3.5s\n\n"
     )
 
 
@@ -131,7 +132,7 @@ def test_the_message_of_the_working_node_is_shown(capsys: pytest.CaptureFixture[
     nodes = [
         NodeRecord(index, NodeState.JOINED, message=text) for index, text in enumerate(("waiting: x", "building y"))
     ]
-    out = shown(Scripted([replace(VIEW, nodes=tuple(nodes)), DONE], {}), capsys)
+    out = shown(Scripted([replace(VIEW, stage=Stage.PREPARING, nodes=tuple(nodes)), DONE], {}), capsys)
     assert "Preparing: building y\n" in out and "waiting" not in out
 
 
@@ -156,3 +157,18 @@ def test_ctrl_c_names_the_cancel_command():
     for show_output in (True, False):
         with pytest.raises(ExperimentExecutionException, match="footplate runs cancel r1"):
             streaming.wait(Interrupted([VIEW], {}), "r1", show_output)  # type: ignore[arg-type]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_silent_waiting_follows_the_build_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads the build's log, and nothing of the script's output."""
+    monkeypatch.setattr("sys.stderr", _Terminal())
+    building = replace(VIEW, stage=Stage.PREPARING, version=2)
+    session = Scripted([VIEW, building, RUNNING, DONE], {BUILD: "step 1\nstep 2\n", USER: "hello\n"})
+    assert streaming.wait(cast(Any, session), "r1", show_output=False) == DONE
+    followed = [query["version"] for query in session.asked if "log" in query]
+    assert followed == [1, 2], "until the script starts"

@@ -6,28 +6,32 @@ Nothing of it reaches a pipe, a file or a terminal that cannot move its cursor.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 import threading
 import time
-from collections.abc import Generator
+from typing import Callable, Generator, Iterator
 
-from footplate.cli.console import duration, is_terminal
-from footplate.cli.tables import cut
+from footplate.domain.text import cut, duration, size
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_SECONDS = 0.1
 _SHY_SECONDS = 0.4
 """Seconds before the line appears: shorter activities are not worth one."""
 _ERASE = "\r\x1b[2K"
+_only = threading.Lock()
 
 
 class Live:
-    """A context in which a live line may be shown; `show` sets its text, and `hide` removes it."""
+    """A context in which a live line may be shown; `show` sets its text, and `hide` removes it.
+
+    A terminal has one last line: a context inside another one shows nothing.
+    """
 
     def __init__(self) -> None:
         self._stream = sys.stderr
-        self._is_possible = is_terminal(self._stream)
+        self._is_possible = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._guard = threading.RLock()
         self._text = ""
         self._since = 0.0
@@ -36,6 +40,7 @@ class Live:
         self._thread = threading.Thread(target=self._draw_forever, name="live-line", daemon=True)
 
     def __enter__(self) -> Live:
+        self._is_possible = self._is_possible and _only.acquire(blocking=False)
         if self._is_possible:
             self._thread.start()
         return self
@@ -45,6 +50,7 @@ class Live:
         self.hide()
         if self._is_possible:
             self._thread.join()
+            _only.release()
 
     def show(self, text: str) -> None:
         """Set the text. The clock continues if there was one before."""
@@ -96,3 +102,20 @@ def working(text: str) -> Generator[None, None, None]:
     with Live() as live:
         live.show(text)
         yield
+
+
+@contextlib.contextmanager
+def transferring(text: str, total: int) -> Generator[Callable[[Iterator[bytes]], Iterator[bytes]], None, None]:
+    """Show how much of a transfer of `total` bytes is done; yield the function through which its pieces pass."""
+    done = 0
+    with Live() as live:
+
+        def counting(pieces: Iterator[bytes]) -> Iterator[bytes]:
+            nonlocal done
+            for piece in pieces:
+                done += len(piece)
+                live.show(f"{text}: {size(done)} of {size(total)} ({done / max(total, done, 1):.0%})")
+                yield piece
+
+        live.show(text)
+        yield counting

@@ -1,0 +1,50 @@
+"""Durations and sizes as people write them, and text measured in columns of a terminal."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from typing import Optional
+
+
+def duration(seconds: Optional[float]) -> str:
+    """Format a duration with at most two units: `4.2s`, `3m 20s`, `5h`, `2d 4h`."""
+    if seconds is None:
+        return ""
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    for unit, letter, below, small in ((86400, "d", 3600, "h"), (3600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= unit:
+            rest = whole % unit // below
+            return f"{whole // unit}{letter}" + (f" {rest}{small}" if rest else "")
+    return ""
+
+
+def size(count: float) -> str:
+    """Format a number of bytes: `999 B`, `1.2 MB`."""
+    value, unit = float(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 1000 or unit == "TB":
+            break
+        value /= 1000
+    return f"{int(value)} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text, cut with an ellipsis if it is wider than `width`."""
+    if wide(text) <= width:
+        return text
+    kept = list(itertools.accumulate(map(_cell, text)))
+    return text[: sum(1 for taken in kept if taken <= width - 1)] + "…"
+
+
+def wide(text: str) -> int:
+    """Return the number of terminal columns: East Asian characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def _cell(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
