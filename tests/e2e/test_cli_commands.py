@@ -272,8 +272,9 @@ def test_workspace_comes_from_the_folder(bare: Any) -> None:
     assert listed == [["*", "first-one"], ["second-one", "local"]]
     bare.write("s.py", "print('hello')")
     bare("run", "--wait", "s.py")
-    assert "it has 1 run\n" in bare("workspace", "delete", "first-one", code=1).stderr
-    bare("workspace", "delete", "first-one", "--force")
+    assert "add --yes" in bare("workspace", "delete", "first-one", "--force", code=1).stderr
+    assert "it has 1 run\n" in bare("workspace", "delete", "first-one", "--yes", code=1).stderr
+    bare("workspace", "delete", "first-one", "--force", "--yes")
     assert [view["name"] for view in bare.json("workspace", "list")] == ["second-one"]
 
 

@@ -76,7 +76,9 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
     assert f"footplate runs rerun {second}" in footplate("runs", "restart", second, code=1).stderr
 
     kept = footplate.json("runs", "show", second)["snapshot"]
-    footplate("runs", "delete", first["id"], second)
+    refused = footplate("runs", "delete", first["id"], second, code=1).stderr
+    assert refused.endswith(" for good? Nobody can answer here.\nhint: to do it without a question, add --yes\n")
+    footplate("runs", "delete", first["id"], second, "--yes")
     assert footplate.json("runs", "list") == []
     assert "has no run" in footplate("runs", "show", second, code=1).stderr
     assert footplate.json("gc")["blobs"] == 0, "recent content stays"

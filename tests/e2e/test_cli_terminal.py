@@ -33,11 +33,23 @@ def trained(footplate: Any) -> Any:
     return footplate
 
 
-def on_terminal(footplate: Any, *arguments: str, columns: int = 140, talk: bool = False, **variables: str) -> str:
-    """Return the output of a command on a terminal of that width; with `talk`, including stderr."""
+def on_terminal(
+    footplate: Any,
+    *arguments: str,
+    columns: int = 140,
+    talk: bool = False,
+    answer: str = "",
+    code: int = 0,
+    **variables: str,
+) -> str:
+    """Return the output of a command on a terminal of that width; with `talk`, including stderr.
+
+    `answer` is typed before the command starts; the terminal keeps it until the command reads it.
+    """
     ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(columns), **variables}
-    streams = {"stdout": theirs, "stderr": theirs if talk else None}
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs if talk else None}
     started = subprocess.Popen([*footplate.ENTRY, *arguments], cwd=footplate.folder, env=environment, **streams)
     os.close(theirs)
     shown = b""
@@ -47,7 +59,7 @@ def on_terminal(footplate: Any, *arguments: str, columns: int = 140, talk: bool 
     except OSError:  # Linux reports a closed other side like this
         pass
     os.close(ours)
-    assert started.wait(30) == 0
+    assert started.wait(30) == code
     return shown.decode()
 
 
@@ -94,6 +106,20 @@ def test_images_are_shown_where_the_terminal_can(trained: Any) -> None:
     assert f"  footplate runs download {run['id']} outputs/curve.png" in elsewhere
     assert [file["path"] for file in trained.json("runs", "images", "latest")] == ["outputs/curve.png"]
     assert "has no image 'outputs/model.txt'" in trained("runs", "images", "latest", "outputs/model.txt", code=1).stderr
+
+
+def test_destructive_commands_ask_on_a_terminal(trained: Any) -> None:
+    (run,) = trained.json("runs", "list")
+    delete = ("runs", "delete", "--force", "latest")
+    refused = on_terminal(trained, *delete, talk=True, answer="n\n", code=130)
+    assert f"delete {run['id']} for good? [y/N]:" in refused
+    assert len(trained.json("runs", "list")) == 1
+    kept = on_terminal(trained, "workspace", "delete", "--force", "testing", talk=True, answer="n\n", code=130)
+    assert "delete workspace testing and everything in it for good? [y/N]:" in kept
+    stayed = on_terminal(trained, "init", "elsewhere", talk=True, answer="\n", code=130)
+    assert "this folder belongs to workspace testing; connect it to elsewhere instead? [y/N]:" in stayed
+    assert "1 run deleted" in on_terminal(trained, *delete, talk=True, answer="y\n")
+    assert trained.json("runs", "list") == []
 
 
 def test_tables_fit_a_narrow_terminal_with_whole_ids(trained: Any) -> None:

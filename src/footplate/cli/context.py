@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
@@ -14,7 +15,7 @@ from typing import Any
 import click
 
 from footplate import environ
-from footplate.cli.console import say
+from footplate.cli.console import is_terminal, say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
 from footplate.domain.records import RunView
@@ -227,6 +228,15 @@ def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunVie
     """Yield runs, including child runs, newest first unless `order` is given. Pages are requested as needed."""
     asked: dict[str, Any] = {"parent": "any", **query, "limit": min(limit, 1000)}
     return itertools.islice(workspace.session.api.runs.list(workspace.id, **asked), limit)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something that cannot be undone. Where nobody can answer, `--yes` is required."""
+    if yes:
+        return
+    if not is_terminal(sys.stdin):
+        raise UserErrorException(f"{question} Nobody can answer here.", hint="to do it without a question, add --yes")
+    click.confirm(question, abort=True, err=True)
 
 
 def parse_version(text: str) -> tuple[str, int | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from footplate.cli.console import ago, emit, is_terminal, pairs, say, tag_words, when
-from footplate.cli.context import json_option, names_of, open_workspace, patiently, server_of_folder
+from footplate.cli.context import confirm, json_option, names_of, open_workspace, patiently, server_of_folder
 from footplate.cli.main import Command, Noun
 from footplate.cli.tables import table
 from footplate.domain.records import WorkspaceView
@@ -171,15 +171,14 @@ def show(name: str | None, as_json: bool) -> None:
 @workspace.command()
 @_name_argument
 @click.option("--force", is_flag=True, help="With everything in it: runs, models, datasets, secrets, data.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
 def delete(name: str, force: bool, yes: bool) -> None:
     """Delete a workspace. Nothing brings it back; `footplate gc` frees the space of its files.
 
     Without --force it must be empty. Active runs and web services must be ended first.
     """
     found = open_workspace(name)
-    if not yes and is_terminal(sys.stdin):
-        everything = " and everything in it" if force else ""
-        click.confirm(f"delete workspace {found.name}{everything} for good?", abort=True, err=True)
+    everything = " and everything in it" if force else ""
+    confirm(f"delete workspace {found.name}{everything} for good?", yes)
     found.session.api.workspaces.delete(found.id, force)
     say(f"workspace {found.name} is deleted")

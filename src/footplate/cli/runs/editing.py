@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
-from footplate.cli.console import counted, emit, is_terminal, say, tag_words
-from footplate.cli.context import find_view, json_option, names_of, run_argument, workspace_option
+from footplate.cli.console import counted, emit, say, tag_words
+from footplate.cli.context import confirm, find_view, json_option, names_of, run_argument, workspace_option
 from footplate.cli.runs.group import runs
 from footplate.domain.codec import to_json
 
@@ -81,7 +80,7 @@ def restore(run_ids: tuple[str, ...], workspace_name: str | None) -> None:
 @runs.command()
 @runs_argument
 @click.option("--force", is_flag=True, help="Even if models were made by it; they keep their files.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
 @workspace_option
 def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str | None) -> None:
     """Delete runs that have ended, with their metrics, logs, files and children.
@@ -89,8 +88,7 @@ def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str
     Nothing brings them back. `footplate gc` frees the space of their files.
     """
     found = [find_view(run_id, workspace_name) for run_id in run_ids]
-    if not yes and is_terminal(sys.stdin):
-        click.confirm(f"delete {', '.join(view.id for _, view in found)} for good?", abort=True, err=True)
+    confirm(f"delete {', '.join(view.id for _, view in found)} for good?", yes)
     deleted = list[str]()
     for session, view in found:
         if view.id not in deleted:  # a child of one before
