@@ -117,7 +117,7 @@ def test_destructive_commands_ask_on_a_terminal(trained: Any) -> None:
     kept = on_terminal(trained, "workspace", "delete", "--force", "testing", talk=True, answer="n\n", code=130)
     assert "delete workspace testing and everything in it for good? [y/N]:" in kept
     stayed = on_terminal(trained, "init", "elsewhere", talk=True, answer="\n", code=130)
-    assert "this folder belongs to workspace testing; connect it to elsewhere instead? [y/N]:" in stayed
+    assert "this folder belongs to workspace testing (local/tests); connect it to elsewhere instead? [y/N]:" in stayed
     assert "1 run deleted" in on_terminal(trained, *delete, talk=True, answer="y\n")
     assert trained.json("runs", "list") == []
 
