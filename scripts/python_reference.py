@@ -39,7 +39,9 @@ or does not have the object any more, and `AuthenticationException` if a token d
 AZUREML_HEAD = """# Names of Azure ML
 
 `make docs` generates this page. It lists the names of Azure ML SDK v1 that public code uses, with the
-number of files that use each, from the most to the least used. {share:.1%} of all uses work.
+number of files that use each, from the most to the least used. {share:.1%} of all uses work. A name
+works, differs from Azure in the way that the table describes, or is missing, with a hint in brackets.
+The [Python reference](python/README.md) has every class and method, used or not, and
 `footplate azureml check PATH` reports about your own code, line by line.
 
 | name | files | here |
@@ -58,8 +60,9 @@ def azureml_page(_: str) -> str:
 
 def _state(name: str, why: str | None) -> str:
     if why is not None:
-        return f"missing: {why.splitlines()[0]}"
-    return DIFFERENCES.get(name, "works")
+        text, _, hint = why.partition("\nhint: ")
+        return f"missing: {text}" + (f" ({hint})" if hint else "")
+    return f"differs: {DIFFERENCES[name]}" if name in DIFFERENCES else "works"
 
 
 # ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -5,13 +5,27 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 from python_api import Doc, Public, members, owner, parameters, public
+
+from footplate.testing.wheels import make_wheel
+
+ROOT = Path(__file__).parents[2]
+RUNNER = Path(__file__).parent / "example_runner.py"
+ONLY_CHECKED = {
+    "Run.cancel",  # the run may have ended by then
+    "Run.get_stacks",  # the run must be running
+    "Tensorboard",  # tests/e2e/test_tensorboard.py starts it
+}
+"""Objects whose own examples are type-checked by test_types.py, but not run."""
 
 _LISTED = [found for names in public().values() for found in names]
 _CLASSES = {found for found in _LISTED if inspect.isclass(found)}
@@ -96,3 +110,13 @@ def _parsed(found: Any) -> ast.AST:
 def test_reference_lists_nearly_everything_of_azure() -> None:
     assert len(_CLASSES) > 100
     assert {"Workspace", "HyperDriveConfig", "Estimator", "choice"} <= {found.__name__ for found in _LISTED}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_examples_of_the_reference_run(environment: dict[str, str], shared_environments: Path, tmp_path: Path) -> None:
+    make_wheel(tmp_path / "dist", "mine", "1.0")
+    argv = [sys.executable, str(RUNNER), str(ROOT / "scripts"), *sorted(ONLY_CHECKED)]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=580)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.endswith("0 failed\n")

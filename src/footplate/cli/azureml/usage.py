@@ -57,7 +57,7 @@ def symbols() -> list[Symbol]:
 
 
 def why_missing(symbol: Symbol) -> str | None:
-    """Return why a name does not work here; None if it does."""
+    """Return why a name does not work here, with a hint on a line of its own if there is one; None if it works."""
     name, _, keyword = symbol.name.partition("(")
     try:
         found = _resolve(name)
@@ -69,7 +69,7 @@ def why_missing(symbol: Symbol) -> str | None:
             return f"it has no parameter {wanted}"
         names.called(found, name)
     except Missing as missing:
-        return str(missing)
+        return f"{missing}\nhint: {missing.hint}" if missing.hint else str(missing)
     return None
 
 
