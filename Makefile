@@ -9,7 +9,7 @@ CURATED_ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: .venv/.synced ## walk through the whole loop in a temporary home
@@ -48,6 +48,10 @@ torture: .venv/.synced ## break 200 runs in every way we know, as root (TORTURE_
 .PHONY: curated
 curated: .venv/.synced ## build all curated environments and use them (CURATED_ARGS='NAME…')
 	@$(BIN)/python scripts/curated.py $(CURATED_ARGS)
+
+.PHONY: torture-services
+torture-services: .venv/.synced ## fuzz a web service, and kill its workers under load
+	@$(BIN)/python scripts/torture_services.py $(TORTURE_ARGS)
 
 .PHONY: build
 build: .venv/.synced ## build wheels and source archives into dist/
