@@ -61,8 +61,6 @@ def test_a_model_is_deployed_without_code_and_called(ws: Workspace, tmp_path: Pa
         assert json.loads(response.read())["info"]["title"] == "points-service"
     with pytest.raises(WebserviceException, match="400"):
         service.run(json.dumps({"data": [[1.0, 2.0, 3.0]]}))
-    with pytest.raises(WebserviceException, match="do not take a certificate yet"):
-        service.update(ssl_enabled=True)
     assert isinstance(service.get_logs(), str)
     assert list(ws.webservices) == ["points-service"]
     with pytest.raises(WebserviceException, match="already"):

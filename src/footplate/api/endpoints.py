@@ -7,6 +7,7 @@ from typing import Dict, Iterator, Optional
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.serving.endpoints import (
+    CertificateFiles,
     EndpointView,
     ServiceKeys,
     ServiceLog,
@@ -27,11 +28,12 @@ class EndpointsApi(ApiNoun):
         *,
         overwrite: bool = False,
         created_by: str = "",
+        certificate: Optional[CertificateFiles] = None,
     ) -> EndpointView:
         """Create a service with its first version. The same key again returns the same service."""
         body = {
             "name": name, "key": key, "settings": to_json(settings), "version": to_json(version),
-            "overwrite": overwrite, "created_by": created_by,
+            "overwrite": overwrite, "created_by": created_by, "certificate": to_json(certificate),
         }  # fmt: skip
         return from_json(EndpointView, self._post("/workspaces/{workspace}/endpoints", body, workspace=workspace))
 
@@ -55,10 +57,12 @@ class EndpointsApi(ApiNoun):
         version: Optional[VersionSpec] = None,
         goal: float = 100.0,
         shadow: bool = False,
+        certificate: Optional[CertificateFiles] = None,
     ) -> EndpointView:
         """Change the settings, or begin a new version, which takes `goal` percent of the requests when it is ready."""
         body = {
-            "key": key, "settings": to_json(settings), "version": to_json(version), "goal": goal, "shadow": shadow
+            "key": key, "settings": to_json(settings), "version": to_json(version), "goal": goal, "shadow": shadow,
+            "certificate": to_json(certificate),
         }  # fmt: skip
         path = "/workspaces/{workspace}/endpoints/{name}"
         return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name))

@@ -42,6 +42,7 @@ from footplate.engines.base import Engine
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
+from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.endpoint_service import EndpointService
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.keeper import Keeper
@@ -119,8 +120,9 @@ class Services:
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
         files, gateway = VersionFiles(self.home, store.blobs), GatewayProcess(self.home)
         versions = VersionRuns(store, self.runs, self.orchestrator, files)
-        keeper = Keeper(store, versions, files, gateway, self.models, hub.publish)
-        return keeper, EndpointService(store, self.models, versions, gateway, keeper, hub.publish)
+        certificates = Certificates(self.home)
+        keeper = Keeper(store, versions, files, gateway, self.models, certificates, hub.publish)
+        return keeper, EndpointService(store, self.models, versions, gateway, keeper, certificates, hub.publish)
 
     def start(self) -> None:
         """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""

@@ -97,11 +97,27 @@ def certify(folder: Path) -> Path:
     ca = _certificate(issuer, issuer, authority, authority, x509.BasicConstraints(ca=True, path_length=0))
     places = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     leaf = _certificate(_named("127.0.0.1"), issuer, server, authority, places)
-    encoding = serialization.Encoding.PEM
-    key = server.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "ca.pem").write_bytes(ca.public_bytes(encoding))
-    (folder / "server.pem").write_bytes(key + leaf.public_bytes(encoding))
+    (folder / "ca.pem").write_bytes(ca.public_bytes(_PEM))
+    (folder / "server.pem").write_bytes(_key(server) + leaf.public_bytes(_PEM))
     return folder / "ca.pem"
+
+
+def self_sign(folder: Path, host: str, days: int = 1) -> tuple[Path, Path]:
+    """Create a certificate for a host that signs itself, and its key; one with negative `days` has expired."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = ec.generate_private_key(ec.SECP256R1())
+    places = x509.SubjectAlternativeName([x509.DNSName(host)])
+    made = _certificate(_named(host), _named(host), key, key, places, days)
+    (folder / "cert.pem").write_bytes(made.public_bytes(_PEM))
+    (folder / "key.pem").write_bytes(_key(key))
+    return folder / "cert.pem", folder / "key.pem"
+
+
+_PEM = serialization.Encoding.PEM
+
+
+def _key(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
 def _named(name: str) -> x509.Name:
@@ -114,9 +130,10 @@ def _certificate(
     key: ec.EllipticCurvePrivateKey,
     signer: ec.EllipticCurvePrivateKey,
     extension: x509.ExtensionType,
+    days: int = 1,
 ) -> x509.Certificate:
     now = datetime.datetime.now(datetime.timezone.utc)
     builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - datetime.timedelta(days=1))
-    builder = builder.not_valid_after(now + datetime.timedelta(days=1))
+    builder = builder.not_valid_before(now - datetime.timedelta(days=10))
+    builder = builder.not_valid_after(now + datetime.timedelta(days=days))
     return builder.add_extension(extension, critical=True).sign(signer, hashes.SHA256())

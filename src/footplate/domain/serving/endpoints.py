@@ -88,8 +88,30 @@ class Rollback:
 
 
 @dataclass(frozen=True)
+class CertificateFiles:
+    """A certificate with its chain and its key, both as PEM; `cname` is the name by which clients reach the service."""
+
+    certificate: str
+    key: str = field(repr=False)
+    cname: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class ServiceTls:
+    """The certificate that a service has, without its key. Only the server makes one."""
+
+    certificate: str
+    cname: Optional[str]
+    fingerprint: str
+    expires: float
+
+
+@dataclass(frozen=True)
 class ServiceSettings:
-    """Settings of a service. `kind`: the client API's name for its type; `port`: a port of its own."""
+    """Settings of a service. `kind`: the client API's name for its type; `port`: a port of its own.
+
+    `tls` can be kept or removed by a client; the server sets it when the client sends a certificate.
+    """
 
     kind: str = "ACI"
     auth: str = "none"
@@ -99,6 +121,7 @@ class ServiceSettings:
     collect_share: float = 0.0
     start_seconds: float = 600.0
     rollback: Rollback = Rollback()
+    tls: Optional[ServiceTls] = None
     description: Optional[str] = None
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
     properties: Dict[str, str] = field(default_factory=lambda: {})

@@ -50,7 +50,14 @@ def deploy(
     version = version_spec(workspace, models, inference_config, config)
     api = workspace.session.api_for(KINDS if inference_config else NO_CODE).endpoints
     view = api.deploy(
-        workspace.id, name, uuid.uuid4().hex, config.to_settings(), version, overwrite=overwrite, created_by=user_name()
+        workspace.id,
+        name,
+        uuid.uuid4().hex,
+        config.to_settings(),
+        version,
+        overwrite=overwrite,
+        created_by=user_name(),
+        certificate=config.certificate(),
     )
     for which, value in known_keys(config).items():
         api.keys(workspace.id, name, renew=which, value=value)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional
 
-from footplate.domain.serving.endpoints import Replicas, RequestLimits, Rollback, ServiceSettings
+from footplate.domain.serving.endpoints import (
+    CertificateFiles,
+    Replicas,
+    RequestLimits,
+    Rollback,
+    ServiceSettings,
+    ServiceTls,
+)
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
 
@@ -31,6 +38,10 @@ class WebserviceDeploymentConfiguration:
         self.gpu_cores: Optional[int] = None
         self.collect_model_data: Optional[bool] = None
         self.rollback_seconds: Optional[float] = None
+        self.ssl_enabled: Optional[bool] = None
+        self.ssl_cert_pem_file: Optional[str] = None
+        self.ssl_key_pem_file: Optional[str] = None
+        self.ssl_cname: Optional[str] = None
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         """Return the settings; values that were not given stay as they were."""
@@ -40,6 +51,7 @@ class WebserviceDeploymentConfiguration:
             cors=old.cors,
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
             start_seconds=old.start_seconds, rollback=self._rollback(old.rollback),
+            tls=None if self.ssl_enabled is False else old.tls,
             description=old.description if self.description is None else self.description,
             tags=old.tags if self.tags is None else texts(self.tags),
             properties={**old.properties, **{k: str(v) for k, v in (self.properties or {}).items()}},
@@ -47,6 +59,27 @@ class WebserviceDeploymentConfiguration:
 
     def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
         return before
+
+    def certificate(self, before: Optional[ServiceTls] = None) -> Optional[CertificateFiles]:
+        """Read the files of the certificate; None if none were given, and the service keeps what it has."""
+        files = [self.ssl_cert_pem_file, self.ssl_key_pem_file]
+        if self.ssl_enabled is False or not any(files):
+            if self.ssl_enabled and before is None:
+                raise WebserviceException(
+                    "ssl_enabled is True without a certificate", hint="give ssl_cert_pem_file and ssl_key_pem_file"
+                )
+            return None
+        cname = self.ssl_cname or (before.cname if before is not None else None)
+        certificate, key = (_text(name, path) for name, path in zip(("ssl_cert_pem_file", "ssl_key_pem_file"), files))
+        return CertificateFiles(certificate, key, cname)
+
+    def _set_ssl(
+        self, enabled: Optional[bool], cert_file: Optional[str], key_file: Optional[str], cname: Optional[str]
+    ) -> None:
+        self.ssl_enabled, self.ssl_cname = enabled, cname
+        self.ssl_cert_pem_file, self.ssl_key_pem_file = cert_file, key_file
+        if enabled is False and (cert_file or key_file or cname):
+            raise WebserviceException("ssl_enabled is False, and a certificate was given", hint="leave one of them out")
 
     def _rollback(self, before: Rollback) -> Rollback:
         return before if self.rollback_seconds is None else replace(before, seconds=self.rollback_seconds)
@@ -89,20 +122,12 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.memory_gb = memory_gb
         self.location = location
         self.auth_enabled = auth_enabled
-        self.ssl_enabled = ssl_enabled
         self.enable_app_insights = enable_app_insights
-        self.ssl_cert_pem_file = ssl_cert_pem_file
-        self.ssl_key_pem_file = ssl_key_pem_file
-        self.ssl_cname = ssl_cname
         self.dns_name_label = dns_name_label
         self.primary_key = primary_key
         self.secondary_key = secondary_key
         self.collect_model_data = collect_model_data
-        if ssl_enabled or ssl_cert_pem_file or ssl_key_pem_file:
-            raise WebserviceException(
-                "services do not take a certificate yet",
-                hint="leave the ssl options out, and put a proxy that speaks TLS before the gateway",
-            )
+        self._set_ssl(ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file, ssl_cname)
 
 
 class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
@@ -137,7 +162,9 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         success_threshold: Optional[int] = None, failure_threshold: Optional[int] = None,
         namespace: Optional[str] = None, token_auth_enabled: Optional[bool] = None,
         compute_target_name: Optional[str] = None, cpu_cores_limit: Optional[float] = None,
-        memory_gb_limit: Optional[float] = None, **unknown: Any,
+        memory_gb_limit: Optional[float] = None, ssl_enabled: Optional[bool] = None,
+        ssl_cert_pem_file: Optional[str] = None, ssl_key_pem_file: Optional[str] = None,
+        ssl_cname: Optional[str] = None, **unknown: Any,
     ) -> None:  # fmt: skip
         if unknown:
             raise WebserviceException(
@@ -179,6 +206,7 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.failure_threshold = failure_threshold
         self.namespace = namespace
         self.compute_target_name = compute_target_name
+        self._set_ssl(ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file, ssl_cname)  # on Azure, of the cluster
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         if before is None and self.auth_enabled is None and not self.token_auth_enabled:
@@ -203,6 +231,19 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         if self.scoring_timeout_ms is None:
             return before
         return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
+
+
+def _text(name: str, path: Optional[str]) -> str:
+    """Return the content of a file of the certificate."""
+    if not path:
+        raise WebserviceException(f"{name} is missing", hint="give ssl_cert_pem_file and ssl_key_pem_file")
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except OSError as error:
+        raise WebserviceException(f"{name} cannot be read: {error}", hint="give the path of a PEM file") from None
+    except UnicodeDecodeError:
+        raise WebserviceException(f"{name} {path!r} is not a PEM file", hint="convert it with openssl") from None
 
 
 def _check_positive(**given: Optional[float]) -> None:

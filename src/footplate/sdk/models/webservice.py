@@ -414,7 +414,9 @@ class Webservice:
             WebserviceException: The service answered with an error, or does not answer.
         """
         seconds = self._view.settings.limits.timeout_seconds + 10
-        return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds)
+        tls = self._view.settings.tls
+        trusted = None if tls is None else tls.certificate
+        return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds, trusted)
 
     def _authorization(self) -> Dict[str, str]:
         if self.auth_enabled:
@@ -543,9 +545,11 @@ class Webservice:
         settings = config.to_settings(self._refresh().settings)
         api = self.workspace.session.api_for(KINDS).endpoints
         version = self._next_version(config, models, inference_config)
+        certificate = config.certificate(self._view.settings.tls)
         self._view = api.change(
             self.workspace.id, self.name, uuid.uuid4().hex,
             settings=settings if settings != self._view.settings else None, version=version, goal=share, shadow=shadow,
+            certificate=certificate,
         )  # fmt: skip
 
     def _next_version(

@@ -71,7 +71,7 @@ class AciWebservice(Webservice):
         config = AciServiceDeploymentConfiguration(
             tags=tags, properties=properties, description=description, auth_enabled=auth_enabled,
             ssl_enabled=ssl_enabled, ssl_cert_pem_file=ssl_cert_pem_file, ssl_key_pem_file=ssl_key_pem_file,
-            enable_app_insights=enable_app_insights,
+            ssl_cname=ssl_cname, enable_app_insights=enable_app_insights,
         )  # fmt: skip
         models, inference_config = _of_image(image, models, inference_config)
         self._update(config, models, inference_config, share, shadow)

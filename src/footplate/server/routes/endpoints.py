@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BeforeValidator
 
 from footplate.domain.serving.endpoints import (
+    CertificateFiles,
     EndpointView,
     ServiceKeys,
     ServiceLog,
@@ -23,6 +24,7 @@ router = APIRouter(tags=["endpoints"], route_class=Route)
 
 StrictSettings = Annotated[ServiceSettings, BeforeValidator(strictly(ServiceSettings))]
 StrictVersion = Annotated[VersionSpec, BeforeValidator(strictly(VersionSpec))]
+StrictCertificate = Annotated[CertificateFiles, BeforeValidator(strictly(CertificateFiles))]
 
 
 class Deployment(Body):
@@ -32,6 +34,7 @@ class Deployment(Body):
     version: StrictVersion
     overwrite: bool = False
     created_by: str = ""
+    certificate: StrictCertificate | None = None
 
 
 class EndpointChange(Body):
@@ -40,6 +43,7 @@ class EndpointChange(Body):
     version: StrictVersion | None = None
     goal: float = 100.0
     shadow: bool = False
+    certificate: StrictCertificate | None = None
 
 
 class TrafficSplit(Body):

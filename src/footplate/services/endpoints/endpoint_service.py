@@ -14,11 +14,13 @@ from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
     READY,
     STARTING,
+    CertificateFiles,
     EndpointRecord,
     EndpointView,
     ServiceKeys,
     ServiceLog,
     ServiceSettings,
+    ServiceTls,
     ServiceToken,
     VersionRecord,
     VersionSpec,
@@ -30,6 +32,7 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.domain.serving.frameworks import served_without_code
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.keeper import Keeper, token_secret, topic
 from footplate.services.endpoints.version_runs import VersionRuns
@@ -51,6 +54,7 @@ class EndpointService:
         runs: VersionRuns,
         gateway: GatewayProcess,
         keeper: Keeper,
+        certificates: Certificates,
         publish: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -58,6 +62,7 @@ class EndpointService:
         self._runs = runs
         self._gateway = gateway
         self._keeper = keeper
+        self._certificates = certificates
         self._publish = publish
 
     # ── Deploy and change ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -71,6 +76,7 @@ class EndpointService:
         version: VersionSpec,
         overwrite: bool = False,
         created_by: str = "",
+        certificate: CertificateFiles | None = None,
     ) -> EndpointView:
         """Create a service with its first version. The same key again returns the same service."""
         check_service_name(name)
@@ -79,11 +85,12 @@ class EndpointService:
         if known is not None and any(v.run == _run_id(name, key) for v in known.versions):
             return self.view(known)
         if known is not None and overwrite and not known.deleting:
-            return self.update(workspace, name, key, settings, version)
+            return self.update(workspace, name, key, settings, version, certificate=certificate)
         check_settings(settings)
         version = self._checked(workspace, version)
         now = time.time()
-        route, settings = self._free_route(workspace, name), self._with_port(settings)
+        route = self._free_route(workspace, name)
+        settings = self._with_port(self._with_tls(route, settings, certificate, None))
         record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
         record = replace(record, versions=(_new_version(record, key, version, now),))
         if known is not None and known.deleting:
@@ -101,6 +108,7 @@ class EndpointService:
         version: VersionSpec | None = None,
         goal: float = 100.0,
         shadow: bool = False,
+        certificate: CertificateFiles | None = None,
     ) -> EndpointView:
         """Change settings at once, or begin a new version that takes `goal` percent of the requests when it is ready.
 
@@ -108,9 +116,7 @@ class EndpointService:
         """
         if not 0 <= goal <= 100:
             raise InvalidInput(f"the share of the new version is {goal:g}", "give a percentage from 0 to 100")
-        if settings is not None:
-            check_settings(settings)
-            settings = self._with_port(settings)
+        settings = self._new_settings(workspace, name, settings, certificate)
         checked = None if version is None else self._checked(workspace, version)
 
         def change(record: EndpointRecord, now: float) -> EndpointRecord:
@@ -173,9 +179,32 @@ class EndpointService:
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first")
         return spec
 
+    def _new_settings(
+        self, workspace: str, name: str, settings: ServiceSettings | None, certificate: CertificateFiles | None
+    ) -> ServiceSettings | None:
+        """Return the settings to change to; None if they stay."""
+        if settings is None and certificate is None:
+            return None
+        record = self._store.endpoints.get(workspace, name)
+        wanted = settings or record.settings
+        check_settings(wanted)
+        return self._with_port(self._with_tls(record.route, wanted, certificate, record.settings.tls))
+
+    def _with_tls(
+        self, route: str, settings: ServiceSettings, files: CertificateFiles | None, before: ServiceTls | None
+    ) -> ServiceSettings:
+        """Store a certificate that was sent. Without one, that of the service stays, or it is removed."""
+        if files is not None:
+            return replace(settings, tls=self._certificates.keep(route, files))
+        if settings.tls is not None and settings.tls != before:
+            raise InvalidInput("the settings have a certificate that the service does not have", "send its files")
+        return settings
+
     def _with_port(self, settings: ServiceSettings) -> ServiceSettings:
-        """Choose a port for a service that wants one of its own and leaves the choice to us."""
-        if settings.kind != "Local" or settings.port is not None:
+        """Choose a port for a service that has one of its own, which is a local one or one with a certificate."""
+        if settings.kind != "Local" and settings.tls is None:
+            return replace(settings, port=None)
+        if settings.port is not None:
             return settings
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -211,7 +240,9 @@ class EndpointService:
 
     def _url(self, record: EndpointRecord) -> str | None:
         base = self._gateway.url()
-        port = record.settings.port
+        port, tls = record.settings.port, record.settings.tls
+        if tls is not None:
+            return f"https://{tls.cname or 'localhost'}:{port}/"
         if port is not None:
             return f"http://localhost:{port}/"
         return None if base is None else f"{base}/api/v1/service/{record.route}/"

@@ -24,6 +24,7 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.domain.serving.rollouts import VersionSight
 from footplate.errors import FootplateError, NotFound
+from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.version_files import VersionFiles
 from footplate.services.endpoints.version_runs import VersionRuns
@@ -46,6 +47,7 @@ class Keeper:
         files: VersionFiles,
         gateway: GatewayProcess,
         models: ModelService,
+        certificates: Certificates,
         publish: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -53,6 +55,7 @@ class Keeper:
         self._files = files
         self._gateway = gateway
         self._models = models
+        self._certificates = certificates
         self._publish = publish
         self._wake = threading.Event()
         self._stopping = False
@@ -98,6 +101,9 @@ class Keeper:
         self._gateway.write_routes({record.route: self._route(record) for record in left})
         if left:
             self._gateway.ensure()
+        if self._gateway.is_current(status):
+            for record in left:
+                self._certificates.forget(record.route, but=record.settings.tls)
         return LATER if all(rollouts.is_settled(record) for record in left) and self._all_ended(left) else SOON
 
     def _look_at(self, record: EndpointRecord, status: dict[str, Any]) -> EndpointRecord | None:
@@ -113,6 +119,7 @@ class Keeper:
         over = self._act(after)
         if after.deleting and over:
             self._files.forget(after)
+            self._certificates.forget(after.route)
             self._store.endpoints.delete(after.workspace, after.name)
             self._announce(after)
             return None
@@ -179,6 +186,7 @@ class Keeper:
             "token_key": token_secret(self._store, record) if settings.auth == "token" else None,
             "limits": to_json(settings.limits),
             "cors": list(settings.cors),
+            "tls": None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
             "collect": str(self._files.collected(record)) if settings.collect_share else None,
             "collect_share": settings.collect_share,
             "versions": {str(v.number): self._version_route(v) for v in routed},

@@ -20,6 +20,7 @@ import signal
 import ssl
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,15 @@ LOCK_SECONDS = 2.0
 log = logging.getLogger("footplate.gateway")
 
 
+@dataclass
+class OwnPort:
+    """The port of one service, and the file of the certificate that its TLS context has."""
+
+    server: asyncio.Server
+    tls: ssl.SSLContext | None = None
+    certificate: str | None = None
+
+
 class Gateway:
     """The process as a whole."""
 
@@ -46,7 +56,7 @@ class Gateway:
         self._host = host
         self._port = port
         self._pools: dict[str, ServicePool] = {}
-        self._own_ports: dict[tuple[str, int], asyncio.Server] = {}
+        self._own_ports: dict[tuple[str, int, bool], OwnPort] = {}
         self._connections: set[HttpConnection] = set()
         self._seen: tuple[int, int] | None = None
         self._revision: int | None = None
@@ -128,16 +138,30 @@ class Gateway:
         await self._listen_on_own_ports(services)
 
     async def _listen_on_own_ports(self, services: dict[str, Service]) -> None:
-        wanted = {(name, service.port): service for name, service in services.items() if service.port is not None}
+        wanted = {
+            (name, service.port, service.tls is not None): service
+            for name, service in services.items()
+            if service.port is not None
+        }
         for key in set(self._own_ports) - set(wanted):
-            self._own_ports.pop(key).close()
+            self._own_ports.pop(key).server.close()
         for key, service in wanted.items():
-            if key in self._own_ports or service.port is None:
-                continue
             try:
-                self._own_ports[key] = await self._listen(service.name, self._host, service.port, _tls(service))
-            except OSError as error:
+                await self._listen_on_own_port(key, service)
+            except OSError as error:  # also of a certificate that cannot be read
                 log.error("service %s cannot have port %s: %s", service.name, service.port, error)
+
+    async def _listen_on_own_port(self, key: tuple[str, int, bool], service: Service) -> None:
+        """Open the port, or take over a renewed certificate: new connections get it, and open ones stay."""
+        known = self._own_ports.get(key)
+        if known is None:
+            tls = None if service.tls is None else ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            if tls is not None and service.tls is not None:
+                tls.load_cert_chain(service.tls)
+            self._own_ports[key] = OwnPort(await self._listen(service.name, self._host, key[1], tls), tls, service.tls)
+        elif known.tls is not None and service.tls not in (None, known.certificate):
+            known.tls.load_cert_chain(str(service.tls))
+            known.certificate = service.tls
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -161,7 +185,7 @@ class Gateway:
             }
             for name, pool in self._pools.items()
         }
-        ports = [port for _, port in self._own_ports]
+        ports = [port for _, port, _ in self._own_ports]
         known = {"time": time.time(), "pid": os.getpid(), "revision": self._revision}
         return {**known, "services": versions, "ports": ports}
 
@@ -173,19 +197,11 @@ class Gateway:
 
     async def _end(self, server: asyncio.Server) -> None:
         """Take no more connections, answer what is here, then go."""
-        for listener in (server, *self._own_ports.values()):
+        for listener in (server, *(own.server for own in self._own_ports.values())):
             listener.close()
         for connection in list(self._connections):
             connection.shut_down()
         await asyncio.gather(*(p.drain(DRAIN_SECONDS) for pool in self._pools.values() for p in pool.pools.values()))
-
-
-def _tls(service: Service) -> ssl.SSLContext | None:
-    if service.tls is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(service.tls.certificate, service.tls.key)
-    return context
 
 
 def _take_lock(path: Path) -> bool:

@@ -40,6 +40,9 @@ class GatewayApplication:
             respond(self._own(request))
             return
         service = pool.service
+        if service.tls is not None and self._only is None:
+            respond(_json(403, {"message": f"service {service.name} takes requests over TLS, at port {service.port}"}))
+            return
         request_id = request.headers.get("x-request-id") or os.urandom(8).hex()
         reply = _reply_with(respond, service, request, request_id)
         if request.method == "OPTIONS" and service.cors:

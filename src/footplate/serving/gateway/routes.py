@@ -31,14 +31,6 @@ class Version:
 
 
 @dataclass(frozen=True)
-class Tls:
-    """Files of a certificate and its key."""
-
-    certificate: str
-    key: str
-
-
-@dataclass(frozen=True)
 class Service:
     """One service. `port` is a port of its own; every service is also reached by its name at the gateway's."""
 
@@ -50,7 +42,7 @@ class Service:
     token_key: str | None = None
     limits: Limits = Limits()
     cors: tuple[str, ...] = ()
-    tls: Tls | None = None
+    tls: str | None = None  # a file with a certificate and its key: requests come only to its own port, encrypted
     versions: tuple[Version, ...] = ()
     collect: str | None = None  # a file that requests and responses are appended to
     collect_share: float = 0.0
@@ -77,11 +69,9 @@ def _service(name: str, given: dict[str, Any]) -> Service:
         Version(key, float(v.get("weight", 100)), bool(v.get("shadow")), tuple(v.get("sockets", ())))
         for key, v in given.pop("versions", {}).items()
     )
-    tls = given.pop("tls", None)
     return Service(
         name,
         limits=Limits(**given.pop("limits", {})),
-        tls=Tls(tls["cert"], tls["key"]) if tls else None,
         versions=versions,
         key_hashes=tuple(given.pop("key_hashes", ())),
         cors=tuple(given.pop("cors", ())),
