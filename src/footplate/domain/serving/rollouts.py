@@ -82,13 +82,20 @@ def _checked(record: EndpointRecord, seen: Seen, now: float) -> List[VersionReco
     before = {v.number: v for v in record.versions}
     for version in versions:
         old = before[version.number]
-        if version.shadow or version.goal < 100 or old.state != STARTING:
+        if version.shadow or old.state != STARTING:
             continue
-        if version.state == READY:
+        if version.state == READY and version.goal >= 100:
             versions = [_replaced(v, version, record.settings.rollback, now) for v in versions]
-        elif version.weight > old.weight:  # one change of the routes gives it all requests
-            versions = [replace(v, weight=0.0) if v.number != version.number else v for v in versions]
+        elif version.weight > old.weight:  # one change of the routes gives it its requests
+            versions = _make_room(versions, version)
     return _rolled_back(record, _someone_serves(versions), seen, now)
+
+
+def _make_room(versions: List[VersionRecord], new: VersionRecord) -> List[VersionRecord]:
+    """Let the others divide the rest of the requests as before: a share is a percentage of all requests."""
+    total = sum(v.weight for v in versions if v.number != new.number)
+    rest = (100.0 - new.weight) / total if total else 0.0
+    return [v if v.number == new.number else replace(v, weight=v.weight * rest) for v in versions]
 
 
 def _someone_serves(versions: List[VersionRecord]) -> List[VersionRecord]:

@@ -103,6 +103,13 @@ def test_a_canary_leaves_the_old_version_its_share() -> None:
     assert states(after) == [(READY, 90.0), (READY, 10.0)]
 
 
+def test_the_share_of_a_canary_is_a_percentage_of_all_requests() -> None:
+    record = service(version(1, READY, 60.0), version(2, READY, 40.0), version(3, goal=10.0))
+    for _ in range(2):
+        record = advance(record, {1: UP, 2: UP, 3: UP}, 1.0)
+    assert states(record) == [(READY, 54.0), (READY, 36.0), (READY, 10.0)]
+
+
 def test_a_shadow_gets_no_share_and_replaces_nobody() -> None:
     record = service(version(1, READY, 100.0), version(2, goal=0.0, shadow=True))
     assert states(advance(record, {1: UP, 2: UP}, 1.0)) == [(READY, 100.0), (READY, 0.0)]
