@@ -154,7 +154,7 @@ def test_a_local_service_runs_a_script_and_reloads_it(ws: Workspace, number: Mod
     service.wait_for_deployment()
     assert (service.state, service.scoring_uri) == ("running", f"http://localhost:{service.port}/score")
     assert service.run(json.dumps({"x": 3})) == {"result": 42}
-    assert "the script has started local-script" in service.get_logs()
+    wait_until(lambda: "the script has started local-script" in service.get_logs())  # they are shipped a moment later
     with pytest.raises(WebserviceException, match=r"500.*KeyError"):
         service.run("{}")
     script(tmp_path / "code", 3)
