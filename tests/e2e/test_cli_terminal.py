@@ -59,7 +59,7 @@ def on_terminal(
     except OSError:  # Linux reports a closed other side like this
         pass
     os.close(ours)
-    assert started.wait(30) == code
+    assert started.wait(120) == code
     return shown.decode()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -62,7 +61,7 @@ def said(run: Run, tmp_path: Path, log: str = "user_logs/std_log.txt") -> str:
 
 def test_concurrent_runs_never_share_a_gpu(workspace: Workspace, project: Path, tmp_path: Path) -> None:
     go = tmp_path / "go"
-    held = {"SECONDS": "60", "GO": str(go)}
+    held = {"SECONDS": "3600", "GO": str(go)}
     first, second = (start(workspace, project, 1, **held) for _ in range(2))
     wait_until(lambda: {first.get_status(), second.get_status()} == {"Running"})
     third = start(workspace, project, 1)
@@ -74,10 +73,8 @@ def test_concurrent_runs_never_share_a_gpu(workspace: Workspace, project: Path, 
     own = finish(start(workspace, project, CUDA_VISIBLE_DEVICES="7"))
     assert said(own, tmp_path) == "7 None"
     go.touch()
-    began = time.monotonic()
     for run in (first, second, third):
         assert finish(run).get_status() == "Completed", run.get_details()
-    assert time.monotonic() - began < 15.0, "it heard at once that GPUs are free"
     assert {said(first, tmp_path), said(second, tmp_path)} == {"0 0", "1 1"}
     assert said(third, tmp_path) in ("0 0", "1 1")
 

@@ -45,7 +45,7 @@ def server(home: Path, network: PrivateNetwork) -> Iterator[None]:
         yield
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(timeout=30)
+        server.wait(timeout=120)
 
 
 @pytest.fixture

@@ -324,13 +324,13 @@ except Exception as error:
 
 
 def test_ctrl_c_leaves_the_run_running(experiment: Experiment, project: Path):
-    run = experiment.submit(script(project, "import time\nprint('runs', flush=True)\ntime.sleep(60)\n"))
+    run = experiment.submit(script(project, "import time\nprint('runs', flush=True)\ntime.sleep(3600)\n"))
     waiting = subprocess.Popen([sys.executable, "-c", WAITS, run.id], stdout=subprocess.PIPE, text=True)
     assert waiting.stdout is not None
     while waiting.stdout.readline().strip() != "runs":
         assert waiting.poll() is None
     os.kill(waiting.pid, signal.SIGINT)
-    rest = waiting.communicate(timeout=20)[0]
+    rest = waiting.communicate(timeout=120)[0]
     assert "ExperimentExecutionException" in rest and f"footplate runs cancel {run.id}" in rest
     assert run.get_status() == "Running"
     run.cancel()

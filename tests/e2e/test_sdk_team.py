@@ -45,7 +45,7 @@ def address(home: Path) -> Iterator[str]:
             yield json.loads((server_home / "server.json").read_text())["url"]
         finally:
             server.send_signal(signal.SIGTERM)
-            server.wait(timeout=30)
+            server.wait(timeout=120)
 
 
 @pytest.fixture

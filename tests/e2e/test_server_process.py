@@ -181,7 +181,7 @@ def test_wait_continues_when_the_server_is_killed(home):
     time.sleep(0.5)
     os.kill(server_pid(home), signal.SIGKILL)
     transport.post(f"/runs/{run}/complete")
-    waiter.join(30)
+    waiter.join(120)
     assert [view["status"] for view in seen] == ["Completed"]
 
 
@@ -266,7 +266,7 @@ def test_server_with_an_active_run_is_not_idle(home):
     assert server.poll() is None
     assert Transport(f"unix://{home}/socket/server.sock").get("/server")["active_runs"] == 1
     (home / "logs" / "active").write_text("0")
-    assert server.wait(20) == 0
+    assert server.wait(120) == 0
 
 
 def test_server_whose_home_is_deleted_stops():
@@ -297,11 +297,11 @@ def test_stop_does_not_wait_for_long_polls_and_they_continue(home, how):
         transport.post("/server/stop")
     else:
         os.kill(pid, getattr(signal, how))
-    wait_until(lambda: not is_alive(pid), 10)
-    assert time.monotonic() - begun < 8
+    wait_until(lambda: not is_alive(pid))
+    assert time.monotonic() - begun < 25, "it does not wait for requests that wait"
     connect().post(f"/runs/{run}/complete")
     for waiter in waiters:
-        waiter.join(30)
+        waiter.join(120)
     assert [view["status"] for view in seen] == ["Completed"] * 5
     assert server_pid(home) != pid
     assert "Traceback" not in (home / "logs" / "server.log").read_text()
@@ -325,7 +325,7 @@ def team(home: Path) -> Iterator[str]:
     wait_until((home / "server.json").exists)
     yield homes.read_record(str(home))["url"]
     server.terminate()
-    assert server.wait(20) == 0
+    assert server.wait(120) == 0
 
 
 def test_tcp_without_a_token_is_403_and_with_it_200(home, team):
@@ -359,7 +359,7 @@ def test_clients_wait_for_a_server_restart(home):
     again.start()
     assert transport.get("/server")["pid"] == started[0].pid
     started[0].terminate()
-    assert started[0].wait(20) == 0
+    assert started[0].wait(120) == 0
 
 
 def test_clients_do_not_start_a_server_that_was_started_by_hand(home, team):
@@ -421,7 +421,7 @@ def test_log_is_followed(home):
         assert "serves" in follower.stdout.readline()
     finally:
         follower.send_signal(signal.SIGINT)
-        follower.communicate(timeout=20)
+        follower.communicate(timeout=120)
 
 
 def test_options_and_subcommands_do_not_mix(home):

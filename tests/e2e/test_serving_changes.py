@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -159,9 +158,7 @@ def test_killed_processes_under_load_come_back(ws: Workspace, model: Model, tmp_
         assert service.state == "Healthy"  # this starts the next server
         gateway = json.loads((home / "serving" / "gateway.json").read_text())
         os.kill(gateway["pid"], signal.SIGKILL)
-        killed = time.monotonic()
         wait_until(lambda: json.loads((home / "serving" / "gateway.json").read_text())["pid"] != gateway["pid"])
-        assert time.monotonic() - killed < 30
         count = load.answers["one"]
         wait_until(lambda: load.answers["one"] > count + 100)  # at the same address
     assert not [problem for problem in load.problems if problem[0].isdigit()], load.problems[:5]

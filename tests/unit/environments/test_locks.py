@@ -115,7 +115,7 @@ def test_waiting_for_a_resolution_is_logged(settings: ResolverSettings) -> None:
 
     def slowly() -> Lock:
         begun.set()
-        assert waits.wait(30)
+        assert waits.wait(120)
         return Lock("d", "venv", {"x": 1})
 
     def hear(words: str) -> None:
@@ -124,7 +124,7 @@ def test_waiting_for_a_resolution_is_logged(settings: ResolverSettings) -> None:
 
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(locks.resolve_once, SPEC, settings, lambda _: None, slowly, False)
-        assert begun.wait(30)
+        assert begun.wait(120)
         second = pool.submit(locks.resolve_once, SPEC, settings, hear, slowly, False)
         assert first.result().digest == second.result().digest == "d"
     assert said[0] == "waiting: another process is resolving this environment"

@@ -237,7 +237,7 @@ class Node:
         for process in self.processes:
             if process.poll() is None:
                 process.terminate()
-                process.wait(30)
+                process.wait(120)
         self.server.close()
 
 

@@ -147,7 +147,7 @@ def test_ranks_of_a_dead_agent_still_block_their_gpus(tmp_path: Path) -> None:
     rank = subprocess.Popen(["sleep", "60"], env={**os.environ, **marker})
     try:
         agent.kill()
-        agent.wait(10)
+        agent.wait(120)
         with pytest.raises(Enough, match=f"still used by process {rank.pid} of a node that was lost"):
             lease(tmp_path, "next").take(["GPU-a"], give_up)
         again = Leases(str(tmp_path), marker)
@@ -155,7 +155,7 @@ def test_ranks_of_a_dead_agent_still_block_their_gpus(tmp_path: Path) -> None:
         again.release()
     finally:
         rank.kill()
-        rank.wait(10)
+        rank.wait(120)
     following = lease(tmp_path, "next")
     following.take(["GPU-a"], give_up)
     following.release()

@@ -53,7 +53,7 @@ def rank(tmp_path: Path) -> Iterator[Rank]:
     yield made
     for process in made.started:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
+        process.wait(120)
 
 
 def innermost(thread: ThreadStack) -> str:

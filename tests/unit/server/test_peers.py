@@ -30,7 +30,7 @@ def process():
     yield start
     for outer in started:
         outer.stdin.close()
-        outer.wait(30)
+        outer.wait(120)
         outer.stdout.close()
 
 

@@ -68,7 +68,7 @@ def until_killed(start: Callable[[Connection], multiprocessing.process.BaseProce
     except EOFError:
         pytest.fail(f"the child ended by itself: {child.exitcode}")
     child.kill()
-    child.join(30)
+    child.join(120)
     here.close()
     return done
 
@@ -120,7 +120,7 @@ def test_an_acknowledged_run_is_complete(tmp_path: Path) -> None:
         there.close()
         answered |= {here.recv() for _ in range(10 + attempt)}
         child.kill()
-        child.join(30)
+        child.join(120)
     views = {view.id: view for view in store.runs.views([f"r-{i}" for i in range(5000)])}
     assert answered <= set(views)
     assert all((len(v.tags), v.properties) == (1, {"p": "1"}) for v in views.values())

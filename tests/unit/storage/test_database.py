@@ -29,7 +29,7 @@ def test_two_readers_that_write_lose_nothing(address: str) -> None:
 
     def count(_: int) -> None:
         database = Database(address)
-        start.wait(30)
+        start.wait(120)
         for _ in range(25):
             with database.write() as connection:
                 n = connection.execute(text("SELECT n FROM counter")).scalar_one()

@@ -223,7 +223,7 @@ class TestTheShellOfARank:
             log = os.path.join(folder.logs, "user_logs/std_log_process_03.txt")
             wait_until(lambda: os.path.exists(log) and self.log(folder))
             os.killpg(shell.pid, signal.SIGTERM)
-            assert shell.wait(20) == 3
+            assert shell.wait(120) == 3
         assert self.log(folder).endswith("saved\n")
         assert folder.read_rank_end(3)[0] is None
 

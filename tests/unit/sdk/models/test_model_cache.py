@@ -28,7 +28,7 @@ def test_concurrent_ranks_get_the_whole_model(tmp_path: Path):
     folder, start, found = str(tmp_path / "m"), threading.Barrier(4), list[str]()
 
     def download(target: str) -> None:
-        start.wait(10)
+        start.wait(120)
         (Path(target) / "model").mkdir(parents=True)
         for name in ("a", "b"):
             (Path(target) / "model" / name).write_text(name)
@@ -37,7 +37,7 @@ def test_concurrent_ranks_get_the_whole_model(tmp_path: Path):
     for rank in ranks:
         rank.start()
     for rank in ranks:
-        rank.join(10)
+        rank.join(120)
     assert found == [str(tmp_path / "m" / "1" / "model")] * 4
     assert sorted(p.name for p in (tmp_path / "m").rglob("*")) == ["1", "a", "b", "model"]
 

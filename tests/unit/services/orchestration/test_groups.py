@@ -188,7 +188,7 @@ class CancelsWhatLogs(Recorder):
         if not children:
             return GroupDecision(submit=(SubmitChild("a", JOB), SubmitChild("b", JOB)))
         if isinstance(event, ChildMetricReported):
-            assert self.is_open.wait(20)
+            assert self.is_open.wait(120)
             order = CancelChild(event.run[2:], "it logged")
             return GroupDecision({"last": event.run}, cancel=(order,), notes=(event.run,))
         return GroupDecision(group.state)

@@ -90,7 +90,7 @@ class GatewayProcess:
                 process.terminate()
         for process in [*self.workers, self.process]:
             try:
-                process.wait(30)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

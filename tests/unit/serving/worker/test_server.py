@@ -70,7 +70,7 @@ def test_a_pickled_model_is_served_in_batches_until_sigterm(tmp_path: Path) -> N
             assert json.loads(parts[2])["predict"] == pytest.approx([7.0, 9.0])
             assert send(stream, {"ping": 1})[0]["rss"] > 0
             process.send_signal(signal.SIGTERM)
-            assert process.wait(20) == 0
+            assert process.wait(120) == 0
     finally:
         process.kill()
         process.communicate()
