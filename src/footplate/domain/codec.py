@@ -58,6 +58,14 @@ def from_json(kind: Type[T], data: Any, *, strict: bool = False, where: str = ""
     return cast(T, _reader(kind)(data, where or kind.__name__, strict))
 
 
+def prepare(*kinds: type) -> None:
+    """Inspect these types, and all types in their fields, now: a process that is forked later need not."""
+    for kind in kinds:
+        _reader(kind)
+    while any([reader.inspect() for reader in list(_readers.values()) if isinstance(reader, _DataclassReader)]):
+        pass
+
+
 def _reader(kind: Any) -> _Reader:
     found = _readers.get(kind)
     if found is None:
@@ -143,14 +151,19 @@ class _DataclassReader:
         self._kind = kind
         self._fields: Optional[Dict[str, Tuple[Any, _Reader]]] = None
 
+    def inspect(self) -> bool:
+        """Make the readers of the fields; return whether there were none yet."""
+        if self._fields is not None:
+            return False
+        hints = typing.get_type_hints(self._kind)
+        self._fields = {f.name: (hints[f.name], _reader(hints[f.name])) for f in dataclasses.fields(self._kind)}
+        return True
+
     def __call__(self, data: Any, where: _Where, strict: bool) -> Any:
         if not isinstance(data, Mapping):
             raise _wrong(where, data, "an object")
-        values, fields = cast("Mapping[str, Any]", data), self._fields
-        if fields is None:
-            hints = typing.get_type_hints(self._kind)
-            fields = {f.name: (hints[f.name], _reader(hints[f.name])) for f in dataclasses.fields(self._kind)}
-            self._fields = fields
+        self.inspect()
+        values, fields = cast("Mapping[str, Any]", data), cast("Dict[str, Tuple[Any, _Reader]]", self._fields)
         if strict:
             self._refuse_unknown(values, fields, where)
         arguments = {

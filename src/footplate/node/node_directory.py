@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import importlib.util
 import json
 import os
@@ -246,8 +247,8 @@ def regular_files(
     Symlinks are followed as long as they stay `inside`. A path that leads out, forms a loop, or is not a file is passed
     to `refuse` with the reason.
     """
-    fence = os.path.realpath(inside)
-    start = os.path.realpath(root)
+    fence = _real_fence(inside)
+    start = _real_root(root, inside, fence)
     if not _is_within(start, fence):
         if refuse is not None:
             refuse("", "is a link that leaves the working directory")
@@ -268,6 +269,24 @@ def regular_files(
                 waiting.append((shown + "/", real, (*above, real)))
             elif refuse is not None:
                 refuse(shown, "is part of a loop of links" if kind == "folder" else kind)
+
+
+@functools.lru_cache(maxsize=8)
+def _real_fence(path: str) -> str:
+    """Return the real path of a node's own directory, which a job cannot replace."""
+    return os.path.realpath(path)
+
+
+def _real_root(root: str, inside: str, fence: str) -> str:
+    """Return the real path of `root`. Every look at the outputs asks, and almost always there is no link."""
+    at, below = inside, root[len(inside) :].strip(os.sep) if _is_within(root, inside) else None
+    if below is None:
+        return os.path.realpath(root)
+    for part in below.split(os.sep) if below else ():
+        at = os.path.join(at, part)
+        if os.path.islink(at):
+            return os.path.realpath(root)
+    return os.path.join(fence, below) if below else fence
 
 
 def _is_within(path: str, fence: str) -> bool:

@@ -22,10 +22,15 @@ import traceback
 from typing import Any
 
 from footplate import environments
+from footplate.domain import codec, launch, records, replies
 from footplate.node import agent, sampler, stopping
 from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
+_IMPORTED_LATER = ("ctypes", "footplate.node.data", *(f"footplate.api.{noun}" for noun in ("files", "metrics", "nodes")))
+"""Modules that agents import on first use, for the sake of those that are not forked from here."""
+
+_REPLIES = (replies.AddedFiles, replies.AppendedBytes, replies.HeartbeatReply, replies.NodeEventReply)
 _LARGEST_MESSAGE = 1 << 20
 
 
@@ -69,7 +74,9 @@ def _preload() -> None:
     """Load the modules that agents need once for all of them, and exempt them from garbage collection."""
     sampler.preload()
     see_installed_packages()
-    importlib.import_module("footplate.node.data")  # each run with data would wait 10 to 16 ms for it
+    for name in _IMPORTED_LATER:
+        importlib.import_module(name)
+    codec.prepare(launch.NodeOrders, records.FileView, *_REPLIES)
     for name in environments.names():
         environments.load(name)
     gc.collect()

@@ -238,6 +238,8 @@ def _lives(pid: int) -> bool:
 
 _adoption = threading.RLock()
 _adopts = False
+_has_adopted_all = True
+"""Whether no orphan of our descendants can have gone to init since we became their subreaper."""
 
 
 def become_subreaper() -> bool:
@@ -251,8 +253,10 @@ def become_subreaper() -> bool:
 @contextlib.contextmanager
 def adopting_nobody() -> Generator[None, None, None]:
     """Leave orphans to init meanwhile: a server that an agent has to start must not become the agent's child."""
+    global _has_adopted_all
     with _adoption:
         adopts = _adopts and _set_subreaper(False)
+        _has_adopted_all = _has_adopted_all and not adopts
         try:
             yield
         finally:
@@ -267,6 +271,17 @@ def _set_subreaper(on: bool) -> bool:
         return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) == 0
     except (OSError, AttributeError):
         return False
+
+
+def has_no_descendants() -> bool:
+    """Whether nothing is left of what this process started since it became a subreaper; False if that is unknown."""
+    if not _adopts or not _has_adopted_all:
+        return False
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True  # an orphan would be our child, whatever sessions and groups it has left
+    return False
 
 
 def reap_strays(except_for: Iterable[int]) -> None:

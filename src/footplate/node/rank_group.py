@@ -6,6 +6,7 @@ The agent decides when. `ranks` starts and watches a single rank, `mpi/daemons` 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,6 +51,8 @@ class RankGroup:
         self._ranks: list[ranks.Rank] = []
         self._daemons: Daemons | None = None
         self._container_program: str | None = None  # of the container engine, if the ranks run in containers
+        self._is_first = False  # no earlier agent has started ranks of this node
+        self._saw_all_starts = False
         self._oom_before = failure_causes.oom_kills()
         self._doubts_until: float | None = None  # from the first failure on
         self._clock = clock
@@ -68,6 +71,8 @@ class RankGroup:
         self._container_program = container.program if container else None
         os.chdir(folder.wd)
         folder.write_state(self._state())
+        # Early only where that costs nothing: the import of ctypes would delay the ranks.
+        self._saw_all_starts = "ctypes" in sys.modules and process_tree.become_subreaper() and self._is_first
         try:
             if orders.mpi is not None:
                 os.chdir("/")  # the only directory that exists on every node for certain; each rank changes to its own
@@ -90,6 +95,7 @@ class RankGroup:
         """Adopt ranks that an earlier agent started; return whether there were any."""
         state = self._folder.read_state()
         if not state:
+            self._is_first = True
             return False
         found = ranks.adopt(state, orders.ranks, self._folder.marker())
         if not found or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found)):
@@ -254,6 +260,9 @@ class RankGroup:
     def end_leftovers(self, grace: float) -> None:
         """End background processes of the ranks, and whatever an earlier agent left behind."""
         self._remove_containers()
+        self.reap()
+        if self._saw_all_starts and self._container_program is None and process_tree.has_no_descendants():
+            return  # a look at all processes of the machine takes milliseconds
         left = self.members()
         if left:
             say(f"ending {len(left)} processes that the ranks left behind")

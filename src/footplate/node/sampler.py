@@ -16,15 +16,24 @@ from footplate.node import gpus, host_info, process_tree
 from footplate.node.node_directory import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
-_START_SECONDS = 0.3
-"""Seconds before the first sample: nothing is worth seeing earlier, and the import of psutil takes time."""
+START_SECONDS = 0.3
+"""Seconds before the sampler begins. Nothing is worth seeing earlier, and a run that has ended by then has no samples:
+they would take longer than many a trial of a sweep."""
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Sampler:
-    def __init__(self, folder: str, node: int, disk: str, attempt: int = 1, gpus: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        node: int,
+        disk: str,
+        attempt: int = 1,
+        gpus: Sequence[str] | None = None,
+        start: float = START_SECONDS,
+    ) -> None:
         # A journal has one writer: another attempt, or an agent that replaces a dead one, opens another.
         name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
         taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
@@ -32,6 +41,7 @@ class Sampler:
         self._prefix = f"system/node_{node}/"
         self._disk = disk
         self._gpus = gpus
+        self._start = start
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
@@ -44,7 +54,8 @@ class Sampler:
 
     def _run(self) -> None:
         host_info.step_back()
-        self._over.wait(_START_SECONDS)
+        if self._start and self._over.wait(self._start):
+            return
         host, devices, ranks, began = _Machine(self._disk), _Gpus(self._gpus), _Ranks(), time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):

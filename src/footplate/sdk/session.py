@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import threading
 from contextlib import contextmanager
@@ -115,6 +114,8 @@ def open_session(server: Optional[str] = None) -> Session:
 def user_name() -> str:
     """Return the name of the submitting user, for display."""
     try:
+        import getpass  # noqa: PLC0415  # a script that only logs does not pay for it
+
         return getpass.getuser()
     except (KeyError, OSError):  # a container may have no such user
         return ""

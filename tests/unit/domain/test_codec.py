@@ -12,7 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from footplate.domain import launch, records, specs
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import (
+    _DataclassReader,  # pyright: ignore[reportPrivateUsage]
+    _readers,  # pyright: ignore[reportPrivateUsage]
+    from_json,
+    prepare,
+    to_json,
+)
 from footplate.errors import InvalidInput
 
 KINDS = [
@@ -122,3 +128,15 @@ def test_a_type_may_contain_itself() -> None:
     assert from_json(Folder, to_json(value)) == value
     with pytest.raises(InvalidInput, match=r"Folder\.inside\[0\]\.name is 3, which is not a string"):
         from_json(Folder, {"name": "a", "inside": [{"name": 3}]})
+
+
+def test_prepare_also_inspects_the_types_of_fields() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Outer:
+        places: typing.Tuple[launch.NodePlace, ...] = ()
+
+    prepare(Outer)
+    readers = [r for r in _readers.values() if isinstance(r, _DataclassReader)]
+    assert len(readers) >= 2
+    assert not any(reader.inspect() for reader in readers)
+    assert from_json(Outer, {"places": [{"address": "a"}]}).places[0].address == "a"

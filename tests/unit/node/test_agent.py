@@ -148,7 +148,7 @@ def test_a_replaced_log_is_replaced_at_the_server(node: Any) -> None:
 
 
 def test_samples_of_the_machine_are_marked_as_system(node: Any) -> None:
-    node.give(Program(command="sleep 0.5"))
+    node.give(Program(command="while ! [ -e ../journals/*/node_0.slots ]; do sleep 0.05; done"))
     assert node.run() is None
     seen = dict(points(node, "node_0"))
     assert seen["system/node_0/memory_used_bytes"] > 0

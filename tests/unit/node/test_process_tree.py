@@ -219,3 +219,30 @@ def test_a_subreaper_adopts_and_reaps_orphans() -> None:
         "assert ours() == []\n"
     )
     subprocess.run([sys.executable, "-c", text], check=True, timeout=30)
+
+
+DESCENDANTS = """
+import os, subprocess, sys
+from footplate.node import process_tree
+unknown = process_tree.has_no_descendants()
+process_tree.become_subreaper()
+alone = process_tree.has_no_descendants()
+made = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, text=True)
+daemon = int(made.stdout.readline())
+made.kill()
+made.wait()
+orphaned = process_tree.has_no_descendants()
+os.kill(daemon, 9)
+os.waitpid(daemon, 0)
+gone = process_tree.has_no_descendants()
+with process_tree.adopting_nobody():
+    pass
+print(unknown, alone, orphaned, gone, process_tree.has_no_descendants())
+"""
+
+
+def test_only_a_lasting_subreaper_knows_that_nothing_is_left() -> None:
+    asked = subprocess.run(
+        [sys.executable, "-c", DESCENDANTS, DAEMON_MAKER], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert asked.stdout.split() == ["False", "True", "False", "True", "False"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from contextlib import suppress
@@ -10,13 +9,18 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, ca
 
 from footplate import environ, sdk
 from footplate.job.journal import Journal
+from footplate.lazy import Deferred
 from footplate.sdk import data, runs
 from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.runs.run import Run
 from footplate.sdk.session import Session, open_session
 
 if TYPE_CHECKING:
+    import logging
+
     from footplate.sdk.runs.experiment import Experiment
+else:
+    logging = Deferred("logging")  # 5 ms that a script which only logs metrics saves
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -33,8 +37,6 @@ NEEDED = (
 OUTPUTS, LOGS = "outputs", "logs"
 _PLAIN = frozenset((float, int, str, bool, type(None)))
 """Types that the journal writes without conversion."""
-
-_log = logging.getLogger(__name__)
 
 
 class _SubmittedRun(Run):
@@ -113,7 +115,8 @@ class _SubmittedRun(Run):
         self._session.api.runs.warn(self._id, f"{cause.code}: {cause.message}")
 
     def cancel(self) -> None:
-        _log.warning("a run cannot cancel itself; end the script, or use: footplate runs cancel %s", self._id)
+        log = logging.getLogger(__name__)
+        log.warning("a run cannot cancel itself; end the script, or use: footplate runs cancel %s", self._id)
 
     def __enter__(self) -> Run:
         return self

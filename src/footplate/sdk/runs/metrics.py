@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
-import numbers
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.floats import untag_float
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
 if TYPE_CHECKING:
-    from footplate.domain.replies import MetricSeries
+    import logging
+    import numbers
 
-if TYPE_CHECKING:
     from footplate.domain.replies import MetricSeries
+else:
+    logging, numbers = Deferred("logging"), Deferred("numbers")  # 5 ms that a script with plain metrics saves
 
 Scalar = Union[float, int, str, bool, None]
-_log = logging.getLogger(__name__)
 
 # ── What may be logged ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -32,7 +32,7 @@ def scalar(value: Any, name: str) -> Scalar:
             f"metric {name!r} is {_kind_of(value)}, but log takes a single value",
             hint="log several values with log_list",
         )
-    _log.warning("metric %r is %s; its repr is logged", name, _kind_of(value))
+    logging.getLogger(__name__).warning("metric %r is %s; its repr is logged", name, _kind_of(value))
     return repr(value)
 
 
@@ -162,7 +162,7 @@ def shapes(series: Sequence[MetricSeries], run_id: str) -> Dict[str, Any]:
     """Return `{name: value}`: a bare value if it was logged once, otherwise a list."""
     for one in series:
         if one.dropped:
-            _log.warning(
+            logging.getLogger(__name__).warning(
                 "metric %r is a %s; %d values of another kind under this name are left out",
                 one.name, one.kind, one.dropped,
             )  # fmt: skip
