@@ -8,7 +8,8 @@ from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
-from footplate.domain.replies import HeartbeatReply, NodeEventReply
+from footplate.domain.replies import HeartbeatReply, NodeEventReply, ShipmentReply
+from footplate.domain.shipments import Shipment
 from footplate.domain.stacks import ProcessStacks
 
 
@@ -44,6 +45,11 @@ class NodesApi(ApiNoun):
         """`event`: prepares, started, attends, failed, exited or done."""
         body = {"event": event, "message": message, "cause": to_json(cause), "attempt": attempt}
         return from_json(NodeEventReply, self._post("/runs/{run}/nodes/{node}/events", body, run=run, node=node))
+
+    def ship(self, run: str, node: int, shipment: Shipment) -> ShipmentReply:
+        """Send reports and pieces of files together; a piece that is refused ends it, and is to be sent by itself."""
+        body = {"shipment": to_json(shipment)}
+        return from_json(ShipmentReply, self._post("/runs/{run}/nodes/{node}/shipments", body, run=run, node=node))
 
     def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
         body = {"attempt": attempt}

@@ -16,6 +16,7 @@ Nodes
     shapes             machine sizes by name
     targets            the name of the local compute target
     gpus               which node and which rank gets which GPU
+    shipments          news of a node in one request; covered by `tests/unit/services/test_shipments.py`
     stacks             stack traces of a run's processes; covered by the unit tests of `node` and `services`
     locks              contents of environment locks, and their differences
 Data

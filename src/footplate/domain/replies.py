@@ -121,6 +121,14 @@ class NodeEventReply:
 
 
 @dataclass(frozen=True)
+class ShipmentReply:
+    """`stop` tells the node agent to stop its ranks; `stored` counts the pieces before the first that was refused."""
+
+    stop: bool
+    stored: int
+
+
+@dataclass(frozen=True)
 class HeartbeatReply:
     """`stop` tells a node agent to stop its ranks, and a client that its run has ended.
 

@@ -366,16 +366,14 @@ class Agent:
             shipper = NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
             place = f"the disk of node {self._options.node} ({os.uname().nodename}:{self._folder.home})"
             disk = DiskWatch(self._folder.path, place, at_once=self._options.home is None)
-            reporter = Reporter(
+            self._reporter = Reporter(
                 self._link, shipper, self._stop.ask, self._folder.exists, disk, self._stack_requests.give
             )
-            reporter.start()
-            self._reporter = reporter
         return self._reporter
 
     def _report_outcome(self, cause: Cause | None) -> None:
         say("ended well" if cause is None else f"ended: {cause.message}")
-        self._reporting().tell("exited", cause=cause)
+        self._reporting().tell("exited", cause=cause, wake=self._orders.nodes > 1)  # other nodes wait for it
         self._stop.reason = self._stop.reason or "the ranks have ended"  # from here on there is nothing left to stop
 
     def _clean_up(self) -> None:
@@ -394,16 +392,21 @@ class Agent:
             left_out = outputs.collect(names, self._link, home, self._folder, keep, say, limit)
         if self._data is not None and self._data.waits_for_others:
             self._data.conclude(say)
-        is_shipped = self._reporting().finish(0.0 if left_out else limit)
+        reporter = self._reporting()
+        is_shipped = reporter.finish(0.0 if left_out else limit, concludes=not left_out)
         cause = disk_wait.not_stored(left_out, not is_shipped, self._folder, self._options.node, limit)
         if cause is not None:
             self._link.retry(self._folder.keep)
+        if not reporter.has_concluded:
+            self._report_done(cause)
+        if not keep and cause is None:
+            self._folder.remove()
+
+    def _report_done(self, cause: Cause | None) -> None:
         try:
             self._link.retry(lambda: self._link.tell("lost" if cause else "done", cause=cause))
         except (NotFound, Conflict, NotAllowed) as error:
             say(f"the run had already ended: {error.message}")
-        if not keep and cause is None:
-            self._folder.remove()
 
     def _wait_for_other_nodes(self) -> None:
         """Wait for the ranks of the other nodes, which write into the working directory of this one."""

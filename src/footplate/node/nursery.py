@@ -30,7 +30,13 @@ IDLE_SECONDS = 300.0
 _IMPORTED_LATER = ("ctypes", "footplate.node.data", *(f"footplate.api.{noun}" for noun in ("files", "metrics", "nodes")))
 """Modules that agents import on first use, for the sake of those that are not forked from here."""
 
-_REPLIES = (replies.AddedFiles, replies.AppendedBytes, replies.HeartbeatReply, replies.NodeEventReply)
+_REPLIES = (
+    replies.AddedFiles,
+    replies.AppendedBytes,
+    replies.HeartbeatReply,
+    replies.NodeEventReply,
+    replies.ShipmentReply,
+)
 _LARGEST_MESSAGE = 1 << 20
 
 

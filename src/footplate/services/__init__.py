@@ -12,6 +12,7 @@ Runs
     files          artifacts and logs of runs
 Nodes
     nodes          requests of node agents
+    shipments      events and pieces of files that arrive together
     gpus           assigns GPUs to the nodes of a run
     capacity       nodes and shape of a compute target; covered by `test_computes`
     computes       compute targets
@@ -62,6 +63,7 @@ from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
 from footplate.services.settings import read_engines, read_store
+from footplate.services.shipments import ShipmentService
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.sweeps import SweepService
@@ -116,6 +118,7 @@ class Services:
         self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
         self.nodes = NodeService(store, self.orchestrator, lines, jobs, home)
+        self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
         files, gateway = VersionFiles(self.home, store.blobs), GatewayProcess(self.home)

@@ -92,7 +92,7 @@ class RunService:
         if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first, then the run")
         if spec.parent is not None:
-            _check_parent(self._store.runs.view(spec.parent), workspace, spec)
+            _check_parent(self._store.runs.record(spec.parent), workspace, spec)
         if spec.outputs_from is not None and self._store.runs.view(spec.outputs_from).workspace != workspace:
             raise InvalidInput(f"run {spec.outputs_from!r} is in another workspace", "name a run of this one")
         self._datasets.check_run(workspace, spec)
@@ -211,16 +211,16 @@ class RunService:
         return [c.id for c in children if c.stage is not Stage.ENDED]
 
 
-def _check_parent(parent: RunView, workspace: str, spec: RunSpec) -> None:
+def _check_parent(parent: RunRecord, workspace: str, spec: RunSpec) -> None:
     if parent.workspace != workspace:
         raise InvalidInput(f"parent run {parent.id!r} is in another workspace", "use a run of this workspace")
-    kind = kind_of(parent)
+    kind = kind_of(parent.spec)
     if kind.ended_by == "controller" and parent.outcome is not None:
-        raise Conflict(f"group {parent.id!r} is {parent.status} and takes no more children", "start a new group")
+        raise Conflict(f"group {parent.id!r} is {run_status.status(parent)} and takes no more children", "start a new group")
     allowed = kind.children
     if spec.kind not in allowed:
         raise InvalidInput(
-            f"a run of the kind {spec.kind!r} cannot be a child of {parent.id!r}, which is of the kind {parent.kind!r}",
+            f"a run of the kind {spec.kind!r} cannot be a child of {parent.id!r}, which is of the kind {kind.name!r}",
             f"its children can be of the kinds {', '.join(sorted(allowed))}",
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from footplate.errors import Conflict
 from footplate.job import journal_format
@@ -13,6 +13,15 @@ _GLANCE = 32 * journal_format.SLOT
 
 FirstSize = Callable[[str, str, str], int]
 """(run, writer, part): the size of a journal at the server when its file is first seen."""
+
+
+class JournalPiece(NamedTuple):
+    """A piece of one part of a journal to be sent."""
+
+    writer: str
+    part: str
+    offset: int
+    data: bytes
 
 
 class JournalShipper:
@@ -42,6 +51,24 @@ class JournalShipper:
                 return True
         self._send(run, writer, "slots", slots, system)
         return True
+
+    def next_pieces(
+        self, directory: str, run: str, writer: str, finished: bool, limit: int
+    ) -> Optional[List[JournalPiece]]:
+        """Return the rest of a journal, text before slots; None if either part has `limit` bytes or more."""
+        read, path = journal_format.everything if finished else _finished_prefix, os.path.join(directory, writer)
+        slots = read(path + ".slots", self._size(run, writer, "slots"), limit)
+        if not slots:
+            return []
+        text = journal_format.read_text(path + ".text", self._size(run, writer, "text"), limit)
+        if max(len(slots) + journal_format.SLOT, len(text)) >= limit:
+            return None
+        parts = (("text", text), ("slots", slots))
+        return [JournalPiece(writer, part, self._size(run, writer, part), data) for part, data in parts if data]
+
+    def accept(self, run: str, piece: JournalPiece) -> None:
+        """Remember that the server has a piece."""
+        self._sizes[run, piece.writer, piece.part] = piece.offset + len(piece.data)
 
     def _size(self, run: str, writer: str, part: str) -> int:
         key = (run, writer, part)

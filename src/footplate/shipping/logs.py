@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict, Mapping, Optional, Tuple
+from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from footplate.errors import Conflict
 from footplate.shipping.offsets import PIECE, GrowingFiles, agreed_offset
@@ -28,6 +28,19 @@ class _LogState:
         return bool(self.tail) and os.pread(file, len(self.tail), self.offset - len(self.tail)) != self.tail
 
 
+class LogPiece(NamedTuple):
+    """A piece of a log to be sent, and how the file looked when it was read."""
+
+    name: str
+    log: _LogState
+    start: int  # in the file
+    offset: int  # in the server's log
+    data: bytes
+    replace: bool
+    file: Tuple[int, int]
+    seen: Tuple[int, int]
+
+
 class LogShipper:
     """Ships files as logs of one run and remembers how much of each the server has.
 
@@ -50,33 +63,43 @@ class LogShipper:
 
     def ship(self, name: str, path: str) -> bool:
         """Send at most one piece, so that no file starves another; return whether there may be more."""
+        piece = self.next_piece(name, path)
+        if piece is None:
+            return False
+        try:
+            self._server.append_log(self._run, name, piece.offset, piece.data, piece.replace)
+        except Conflict as error:
+            log, size = piece.log, agreed_offset(error, piece.offset)
+            log.offset, log.tail, log.file, log.seen = max(0, size - self._base(name)), b"", piece.file, None
+        else:
+            self.accept(piece)
+        return True
+
+    def next_piece(self, name: str, path: str, limit: int = PIECE) -> Optional[LogPiece]:
+        """Return the next piece of the file; None if the server has all of it."""
         info = os.stat(path)
         log = self._logs.get(name)
         if log is None:
             log = self._logs[name] = _LogState(max(0, self._first_size(name) - self._base(name)))
         seen = (info.st_size, info.st_mtime_ns)
         if seen == log.seen and log.offset == info.st_size:
-            return False
+            return None
         with open(path, "rb") as file:
             replaced = log.was_replaced(info, file.fileno())
-            if replaced:
-                log.offset, log.tail = 0, b""
-            data = os.pread(file.fileno(), PIECE, log.offset)
-        log.file, log.seen = (info.st_dev, info.st_ino), seen
+            start = 0 if replaced else log.offset
+            data = os.pread(file.fileno(), limit, start)
+        identity = (info.st_dev, info.st_ino)
         if not data and not replaced:
-            return False
-        self._send(name, log, data, replaced)
-        return True
+            log.file, log.seen = identity, seen
+            return None
+        return LogPiece(name, log, start, self._base(name) + start, data, replaced, identity, seen)
+
+    @staticmethod
+    def accept(piece: LogPiece) -> None:
+        """Remember that the server has a piece."""
+        log = piece.log
+        log.tail = ((b"" if piece.replace else log.tail) + piece.data)[-_TAIL:]
+        log.offset, log.file, log.seen = piece.start + len(piece.data), piece.file, piece.seen
 
     def _base(self, name: str) -> int:
         return self._bases.get(name, 0)
-
-    def _send(self, name: str, log: _LogState, data: bytes, replace: bool) -> None:
-        offset = self._base(name) + log.offset
-        try:
-            self._server.append_log(self._run, name, offset, data, replace)
-        except Conflict as error:
-            log.offset, log.tail, log.seen = max(0, agreed_offset(error, offset) - self._base(name)), b"", None
-            return
-        log.offset += len(data)
-        log.tail = (log.tail + data)[-_TAIL:]

@@ -4,7 +4,7 @@
 SQL, a row or the path of a file. Every error that leaves it is ours (`database_errors`).
 
 - `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
-- `workspaces`, `runs`, `queries/`, `run_keys`, `labels`: runs and how to find them.
+- `workspaces`, `runs`, `recent_records`, `queries/`, `run_keys`, `labels`: runs and how to find them.
 - `files`, `logs`: files of runs, and logs as they grow.
 - `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.

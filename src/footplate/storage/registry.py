@@ -19,6 +19,7 @@ from footplate.storage.encryption import Seal
 from footplate.storage.schema import computes, endpoints, environment_labels, environments, locks
 
 _COMPUTE_COLUMNS = tuple(column.name for column in computes.c)
+_LOCKS_REMEMBERED = 200
 _COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state", "options", "modified")
 
 
@@ -160,20 +161,31 @@ def _environment(row: Row[Any]) -> EnvironmentView:
 
 
 class Locks:
+    """Locks. They never change and are never deleted, so those in use are remembered."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: dict[str, Lock] = {}
 
     def put(self, lock: Lock) -> None:
         """Store a lock. Its digest is that of the content, so an existing one is equal."""
+        if lock.digest in self._known:
+            return
         with self._database.write() as connection:
             self._database.insert_new(connection, locks, **to_json(lock))
 
     def get(self, digest: str) -> Lock:
+        known = self._known.get(digest)
+        if known is not None:
+            return known
         with self._database.read() as connection:
             row = connection.execute(select(locks).where(locks.c.digest == digest)).one_or_none()
         if row is None:
             raise NotFound(f"there is no environment lock {digest!r}", "submit the run again: that makes one")
-        return Lock(row.digest, row.builder, row.content, tuple(row.warnings))
+        if len(self._known) >= _LOCKS_REMEMBERED:
+            self._known.clear()
+        found = self._known[digest] = Lock(row.digest, row.builder, row.content, tuple(row.warnings))
+        return found
 
 
 class Endpoints:

@@ -25,6 +25,7 @@ from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
+from footplate.storage.recent_records import RecentRecords
 from footplate.storage.run_keys import RunKeys, no_such_run
 from footplate.storage.schema import experiments, run_specs, runs, series, story
 from footplate.storage.workspaces import ensure, next_number
@@ -54,13 +55,14 @@ class Runs:
     def __init__(self, database: Database, keys: RunKeys) -> None:
         self._database = database
         self._keys = keys
+        self._recent = RecentRecords()
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> RunView:
         """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict."""
         check_run_id(record.id)
-        spec = record.spec
+        spec, begun = record.spec, self._recent.begin(record.id)
         with self._database.write() as connection:
             if connection.execute(select(runs.c.key).where(runs.c.id == record.id)).scalar() is not None:
                 raise Conflict(f"run {record.id!r} exists", "give the new run another id")
@@ -80,7 +82,9 @@ class Runs:
             if spec.outputs_from is not None and spec.collect:
                 copy_outputs(connection, spec.outputs_from, key, spec.collect)
             _add_lines(connection, key, lines)
-            return _views(connection, [key], with_spec=True)[0]
+            view = _views(connection, [key], with_spec=True)[0]
+        self._recent.put(record, begun)
+        return view
 
     def _parent_key(self, connection: Connection, record: RunRecord) -> int:
         parent = record.spec.parent
@@ -97,13 +101,15 @@ class Runs:
 
     def save(self, record: RunRecord, expected_version: int, lines: builtins.list[StoryLine]) -> bool:
         """Store the record if the stored one still has that version; return False when another writer was first."""
+        begun = self._recent.begin(record.id)
         with self._database.write() as connection:
             key = self._keys.of(record.id, connection).key
             where = (runs.c.key == key, runs.c.version == expected_version)
             if connection.execute(update(runs).where(*where).values(**_decided(record))).rowcount == 0:
                 return False
             _add_lines(connection, key, lines)
-            return True
+        self._recent.put(record, begun)
+        return True
 
     def change(
         self,
@@ -140,6 +146,9 @@ class Runs:
     # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def record(self, id: str) -> RunRecord:
+        known = self._recent.get(id)
+        if known is not None:
+            return known
         with self._database.read() as connection:
             row = connection.execute(_RECORDS.where(runs.c.id == id)).one_or_none()
         if row is None:
@@ -149,6 +158,12 @@ class Runs:
     def view(self, id: str) -> RunView:
         with self._database.read() as connection:
             return _views(connection, [self._keys.of(id, connection).key], with_spec=True)[0]
+
+    def created_by(self, id: str) -> str:
+        """Return the name of the user who submitted the run."""
+        with self._database.read() as connection:
+            key = self._keys.of(id, connection).key
+            return str(connection.execute(select(runs.c.created_by).where(runs.c.key == key)).scalar_one())
 
     def views(self, ids: Sequence[str]) -> builtins.list[RunView]:
         """Return the views of existing runs in the order of `ids`, without their specs."""

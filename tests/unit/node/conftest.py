@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -137,6 +138,8 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
                 case ["runs", _, "nodes", _, "events"]:
                     fake.events.append(json.loads(body))
                     return {"stop": fake.stop}
+                case ["runs", run, "nodes", _, "shipments"]:
+                    return self.take(run, json.loads(body)["shipment"])
                 case ["runs", _, "nodes", _, "heartbeat"]:
                     fake.beats += 1
                     return {"stop": fake.stop}
@@ -165,6 +168,18 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
                     return {"stored": [], "skipped": skipped}
                 case _:
                     return {"code": "not_found", "message": f"no such path {path}", "hint": None, "details": {}}
+
+        def take(self, run: str, shipment: dict[str, Any]) -> dict[str, Any]:
+            fake.events += shipment["reports"]
+            for stored, piece in enumerate(shipment["pieces"]):
+                kind = "logs" if piece["stream"] == "log" else "journals"
+                path = ["runs", run, kind, piece["path"], *([piece["stream"]] if kind == "journals" else [])]
+                query = {key: str(piece[key]).lower() for key in ("offset", "replace", "system")}
+                if "code" in self.answer(path, query, base64.b64decode(piece["data"])):
+                    return {"stop": fake.stop, "stored": stored}
+            if shipment["is_last"]:
+                fake.events.append({"event": "done"})
+            return {"stop": fake.stop, "stored": len(shipment["pieces"])}
 
     return Handler
 

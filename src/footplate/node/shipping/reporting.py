@@ -14,11 +14,12 @@ from collections.abc import Callable
 
 from footplate.backoff import Backoff
 from footplate.domain.records import Cause
+from footplate.domain.shipments import NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
 from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
-from footplate.node.shipping.shipper import NodeShipper
+from footplate.node.shipping.shipper import Gathered, NodeShipper
 
 HEARTBEAT_SECONDS = 3.0
 _BUSY_PAUSE = 0.05
@@ -37,7 +38,7 @@ _PASSING = (Unavailable, OutOfSpace, Broken)
 
 
 class Reporter:
-    """The reporting thread. It calls `on_stop(reason)` whenever the server answers that the ranks must stop.
+    """The reporting thread, which the first event starts. It calls `on_stop(reason)` whenever the server answers that the ranks must stop.
 
     It calls `on_question(key)` when somebody asks for the stacks of the ranks; that must return quickly.
     """
@@ -57,34 +58,41 @@ class Reporter:
         self._wanted = wanted
         self._disk = disk
         self._on_question = on_question
-        self._events: deque[tuple[str, str | None, Cause | None]] = deque()
+        self._events: deque[NodeReport] = deque()
         self._warnings: deque[str] = deque()
         self._wake = threading.Event()
-        self._finishing = False
+        self._finishing = self._concludes = False
+        self.has_concluded = False  # the server knows that the node is done
         self._full_disk_seconds: float | None = None
         self._has_given_up = False
         self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
         self._last_news = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
+    def tell(self, event: str, message: str | None = None, cause: Cause | None = None, wake: bool = True) -> None:
+        """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news."""
+        self._events.append(NodeReport(event, message, cause))
+        if wake:
+            self._wake.set()
+        self._start()
 
-    def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> None:
-        """Queue an event for the server, after earlier ones."""
-        self._events.append((event, message, cause))
-        self._wake.set()
-
-    def finish(self, full_disk_seconds: float | None) -> bool:
+    def finish(self, full_disk_seconds: float | None, concludes: bool) -> bool:
         """Ship everything that is left, and return when the server has it; all writers must be dead.
 
-        Return False if the server's disk was full for so long that the rest stays here.
+        `concludes`: the node is done then, and the server may learn it at once (`has_concluded`). Return False if the
+        server's disk was full for so long that the rest stays here.
         """
-        self._full_disk_seconds = full_disk_seconds
+        self._full_disk_seconds, self._concludes = full_disk_seconds, concludes
         self._finishing = True
         self._wake.set()
+        self._start()
         self._thread.join()
         return not self._has_given_up
+
+    def _start(self) -> None:
+        """Start the thread with the first event, which goes with the first news."""
+        if self._thread.ident is None:
+            self._thread.start()
 
     def _run(self) -> None:
         host_info.step_back()
@@ -109,7 +117,7 @@ class Reporter:
                 pause = self._step(finishing)
                 backoff.reset()
                 full_since = None
-                if finishing and pause > 0.0 and not self._events:
+                if self.has_concluded or (finishing and pause > 0.0 and not self._events):
                     return
             except _PASSING as error:
                 if not self._wanted():
@@ -131,27 +139,29 @@ class Reporter:
 
     def _step(self, finishing: bool) -> float:
         """Do everything once; return the pause before the next time, 0 if there is more to ship."""
-        while self._events:
-            self._report(*self._events[0])
-            self._events.popleft()
         is_due = time.monotonic() >= self._next_beat
         if is_due or finishing:
-            self._watch_disk()
+            self._warnings.extend(filter(None, [self._disk.look()]))
+        began = time.thread_time()
+        gathered = self._shipper.gather(writers_are_dead=finishing)
+        cost = time.thread_time() - began
+        together = self._ship_together(gathered, finishing)
+        if self.has_concluded:
+            return 0.0
+        self._report_one_by_one()
         if is_due:
             self._next_beat = time.monotonic() + HEARTBEAT_SECONDS
             self._ask(self._beat)
-        began = time.thread_time()
-        if self._shipper.ship(writers_are_dead=finishing):
+        if gathered.has_news if together else self._shipper.ship(writers_are_dead=finishing):
             self._last_news = time.monotonic()
             return 0.0 if finishing else _BUSY_PAUSE
-        cost = time.thread_time() - began
         is_quiet = time.monotonic() - self._last_news >= _QUIET_SECONDS
         return min(max(_QUIET_PAUSE if is_quiet else _IDLE_PAUSE, cost / _SHARE), _LONGEST_PAUSE)
 
-    def _watch_disk(self) -> None:
-        warning = self._disk.look()
-        if warning is not None:
-            self._warnings.append(warning)
+    def _report_one_by_one(self) -> None:
+        while self._events:
+            self._report(self._events[0])
+            self._events.popleft()
         while self._warnings:
             self._ask(lambda: self._warn(self._warnings[0]))
             self._warnings.popleft()
@@ -160,14 +170,37 @@ class Reporter:
         self._link.warn(message)
         return False
 
+    def _ship_together(self, gathered: Gathered, finishing: bool) -> bool:
+        """Send the events and the small pieces in one request; return False if something is left for one by one.
+
+        If the server refuses the request as a whole, or its disk is full, each part gets an answer of its own.
+        """
+        is_last = finishing and self._concludes and gathered.complete and not self._warnings
+        reports = list(self._events)
+        if not reports and not gathered.pieces and not is_last:
+            return gathered.complete
+        try:
+            reply = self._link.ship(reports, gathered.pieces, is_last)
+        except (Unavailable, Broken):
+            raise
+        except FootplateError:
+            return False
+        for _ in reports:
+            self._events.popleft()
+        has_all = gathered.confirm(reply.stored)
+        self.has_concluded = is_last and has_all
+        if reply.stop:
+            self._on_stop("the server asked the ranks to stop")
+        return has_all
+
     def _beat(self) -> bool:
         reply = self._link.beat()
         for key in reply.stacks:
             self._on_question(key)
         return reply.stop
 
-    def _report(self, event: str, message: str | None, cause: Cause | None) -> None:
-        self._ask(lambda: self._link.tell(event, message, cause))
+    def _report(self, report: NodeReport) -> None:
+        self._ask(lambda: self._link.tell(report.event, report.message, report.cause))
 
     def _ask(self, call: Callable[[], bool]) -> None:
         try:

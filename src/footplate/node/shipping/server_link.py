@@ -16,8 +16,9 @@ from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
-from footplate.domain.replies import HeartbeatReply
+from footplate.domain.replies import HeartbeatReply, ShipmentReply
 from footplate.domain.requests import NewDataset
+from footplate.domain.shipments import FilePiece, NodeReport, Shipment
 from footplate.domain.stacks import ProcessStacks
 from footplate.errors import OutOfSpace, Unavailable
 
@@ -91,6 +92,11 @@ class Link:
             self._run, self._node, event, message=message, cause=cause, attempt=self._attempt
         )
         return reply.stop
+
+    def ship(self, reports: Sequence[NodeReport], pieces: Sequence[FilePiece], is_last: bool) -> ShipmentReply:
+        """Send events and small pieces of files in one request."""
+        shipment = Shipment(self._attempt, tuple(reports), tuple(pieces), is_last)
+        return self._api.nodes.ship(self._run, self._node, shipment)
 
     def beat(self) -> HeartbeatReply:
         return self._api.nodes.heartbeat(self._run, self._node, self._attempt)

@@ -5,18 +5,42 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 
 from footplate.domain.launch import NodeOrders
+from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encoded
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format
 from footplate.node.node_directory import NodeFolder, regular_files
-from footplate.shipping.journals import JournalShipper
+from footplate.shipping.journals import JournalPiece, JournalShipper
 from footplate.shipping.logs import LogShipper
 from footplate.shipping.offsets import GrowingFiles
 
 _SAMPLES_SECONDS = 6.0
 """How often machine samples are sent: with every other heartbeat, because a server that is awake answers with half the
 effort. Nobody waits for them, and each request takes time from the training."""
+
+
+@dataclass
+class Gathered:
+    """Small pieces to send together. `complete`: nothing else is to be sent now."""
+
+    complete: bool = True
+    has_news: bool = False  # more than samples of the machine
+    pieces: list[FilePiece] = field(default_factory=list[FilePiece])
+    accepts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    def add(self, piece: FilePiece, accept: Callable[[], None]) -> None:
+        self.pieces.append(piece)
+        self.accepts.append(accept)
+        self.has_news = self.has_news or not piece.system
+
+    def confirm(self, stored: int) -> bool:
+        """Remember that the server has the first pieces; return whether it has everything."""
+        for accept in self.accepts[:stored]:
+            accept()
+        return self.complete and stored == len(self.pieces)
 
 
 class NodeShipper:
@@ -65,6 +89,60 @@ class NodeShipper:
                     self._samples_due = now + _SAMPLES_SECONDS
                 sent = sent or writers_are_dead or not samples
         return sent
+
+    # ── Small pieces together ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def gather(self, writers_are_dead: bool = False) -> Gathered:
+        """Return the next pieces of all files that have little to ship; `ship` sends those of the others."""
+        found = Gathered()
+        for name, path in self._log_files():
+            if len(found.pieces) >= MOST_PIECES:
+                found.complete = False
+                break
+            self._gather_log(found, name, path)
+        for run, writer in self._writers():
+            samples = self._are_samples(run, writer)
+            if not samples or writers_are_dead or self._clock() >= self._samples_due:
+                self._gather_journal(found, run, writer, writers_are_dead, samples)
+        return found
+
+    def _gather_log(self, found: Gathered, name: str, path: str) -> None:
+        try:
+            piece = None if name in self._refused else self._log_shipper.next_piece(name, path, LARGEST_PIECE)
+            name.encode()
+        except FileNotFoundError:
+            return
+        except UnicodeEncodeError:
+            found.complete = False
+            return
+        if piece is None:
+            return
+        if len(piece.data) >= LARGEST_PIECE:
+            found.complete = False
+            return
+        sent = FilePiece(name, LOG, piece.offset, encoded(piece.data), piece.replace)
+        found.add(sent, lambda: self._log_shipper.accept(piece))
+
+    def _gather_journal(self, found: Gathered, run: str, writer: str, finished: bool, samples: bool) -> None:
+        if f"{run}/{writer}" in self._refused:
+            return
+        directory = os.path.join(self._folder.journals, run)
+        pieces = None
+        if run == self._run:  # those of child runs have their own rights
+            pieces = self._journal_shipper.next_pieces(directory, run, writer, finished, LARGEST_PIECE)
+        if pieces is None or len(found.pieces) + len(pieces) > MOST_PIECES:
+            found.complete = False
+            return
+        for piece in pieces:
+            sent = FilePiece(writer, piece.part, piece.offset, encoded(piece.data), system=samples)
+            found.add(sent, partial(self._accept_journal, piece, samples))
+
+    def _accept_journal(self, piece: JournalPiece, samples: bool) -> None:
+        self._journal_shipper.accept(self._run, piece)
+        if samples:
+            self._samples_due = self._clock() + _SAMPLES_SECONDS
+
+    # ── One by one ────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _ship_journal(self, run: str, writer: str, finished: bool, samples: bool) -> bool:
         directory = os.path.join(self._folder.journals, run)

@@ -33,14 +33,15 @@ from footplate.server.routes import (
 
 
 def routers() -> list[APIRouter]:
+    """Return the routers, those of agents first: a request is compared with the routes in this order."""
     nouns = (
+        nodes,
         workspaces,
         experiments,
         runs,
         files,
         metrics,
         blobs,
-        nodes,
         computes,
         models,
         endpoints,

@@ -8,12 +8,20 @@ from fastapi import APIRouter, Response
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import RunRecord
-from footplate.domain.replies import HeartbeatReply, NodeEventReply
+from footplate.domain.replies import HeartbeatReply, NodeEventReply, ShipmentReply
 from footplate.server.hub import Hub
 from footplate.server.openapi import Route
 from footplate.server.responses import answer
 from footplate.server.rights import Right, requires
-from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictCause, StrictStacks, poll
+from footplate.server.routes.parsing import (
+    Body,
+    HubOf,
+    ServicesOf,
+    StrictCause,
+    StrictShipment,
+    StrictStacks,
+    poll,
+)
 from footplate.services.nodes import NodeService
 
 router = APIRouter(tags=["nodes"], route_class=Route)
@@ -37,6 +45,10 @@ class NodeEvent(Body):
     message: str | None = None
     cause: StrictCause | None = None
     attempt: int | None = None
+
+
+class NodeShipment(Body):
+    shipment: StrictShipment
 
 
 class NodeStacks(Body):
@@ -101,6 +113,16 @@ def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf
     """Record an event of a node; return whether its ranks must stop."""
     stop = services.nodes.report(run, node, body.event, body.message, body.cause, body.attempt)
     return answer(NodeEventReply(stop))
+
+
+@router.post("/runs/{run}/nodes/{node}/shipments", response_model=ShipmentReply)
+@requires(Right.SERVE_AS_NODE)
+def take_shipment(run: str, node: int, body: NodeShipment, services: ServicesOf) -> Response:
+    """Record events of a node, then pieces of its logs and journals, up to the first that is refused.
+
+    If the shipment is the last one and nothing was refused, the node is done.
+    """
+    return answer(services.shipments.take(run, node, body.shipment))
 
 
 @router.post("/runs/{run}/nodes/{node}/heartbeat", response_model=HeartbeatReply)

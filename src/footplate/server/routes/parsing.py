@@ -16,6 +16,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from footplate.api import PREFIX
 from footplate.domain.codec import from_json
 from footplate.domain.records import Cause, FileView
+from footplate.domain.shipments import Shipment
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks
 from footplate.domain.tag_filters import parse_label_filter
@@ -89,6 +90,7 @@ StrictEnvironment = Annotated[EnvironmentSpec, BeforeValidator(strictly(Environm
 StrictFile = Annotated[FileView, BeforeValidator(strictly(FileView))]
 StrictStacks = Annotated[tuple[ProcessStacks, ...], BeforeValidator(lambda items: _all_strictly(ProcessStacks, items))]
 StrictCause = Annotated[Cause, BeforeValidator(strictly(Cause))]
+StrictShipment = Annotated[Shipment, BeforeValidator(strictly(Shipment))]
 
 
 def pairs(filters: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:

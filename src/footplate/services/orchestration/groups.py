@@ -216,7 +216,7 @@ class Groups:
     def _submit_children(self, record: RunRecord, orders: Sequence[seam.SubmitChild]) -> bool:
         """Submit children; at the first that the server refuses, consult the controller and return False."""
         assert self._submit is not None
-        run, by = record.id, self._store.runs.view(record.id).created_by
+        run, by = record.id, self._store.runs.created_by(record.id)
         for order in orders:
             try:
                 self._submit(record.workspace, seam.child_id(run, order.key), replace(order.spec, parent=run), by)

@@ -37,14 +37,18 @@ class QueueReader:
         self._load_engine = load_engine
 
     def look(self, workspace: str, target: str, now: float) -> QueueSnapshot:
-        """Return the queue of a target, with those that share GPUs with it. Raises NotFound for a deleted target."""
+        """Return the queue of a target, with those that share GPUs with it. Raises NotFound for a deleted target.
+
+        The resources in use are left out if nobody waits for them.
+        """
         capacity = capacity_of(self._store, workspace, target)
         there = self._gpus_of(capacity.engine)
         if there:
             known = self._store.runs.active(with_nodes=True)
             capacities = self._capacities(known, capacity.engine)
         else:
-            known = [*self._store.runs.waiting(workspace, target), *self._store.runs.holding(workspace, target)]
+            queued = self._store.runs.waiting(workspace, target)
+            known = [*queued, *self._store.runs.holding(workspace, target)] if queued else []
             capacities = {(workspace, target): capacity}
         records = [record for record in known if _target(record) in capacities]
         waiting = [record for record in records if record.stage is Stage.QUEUED]

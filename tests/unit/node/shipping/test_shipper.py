@@ -10,6 +10,7 @@ import pytest
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Lock
+from footplate.domain.shipments import LARGEST_PIECE, MOST_PIECES
 from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.job.journal import Journal
@@ -190,3 +191,75 @@ def test_an_unavailable_server_is_not_a_refusal(world: World) -> None:
     world.server.away = False
     world.ship_all(shipper)
     assert world.server.logs == {"a": b"x"}
+
+
+# ── Small pieces together ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def journal_of(world: World) -> Journal:
+    return Journal(os.path.join(world.folder.journals, "run_1"), "rank_0")
+
+
+def test_small_pieces_are_gathered_with_text_before_slots(world: World) -> None:
+    (world.logs / "a").write_bytes(b"one\n")
+    with journal_of(world) as journal:
+        journal.log("loss", 0.5)
+    shipper = world.shipper()
+    found = shipper.gather()
+    assert found.complete and found.has_news
+    assert [(piece.path, piece.stream) for piece in found.pieces] == [
+        ("a", "log"), ("rank_0", "text"), ("rank_0", "slots"),
+    ]  # fmt: skip
+    assert found.confirm(3)
+    again = shipper.gather()
+    assert again.complete and not again.pieces
+    assert not world.server.calls
+
+
+def test_pieces_that_were_not_stored_are_gathered_again(world: World) -> None:
+    (world.logs / "a").write_bytes(b"one\n")
+    (world.logs / "b").write_bytes(b"two\n")
+    shipper = world.shipper()
+    first = shipper.gather()
+    assert len(first.pieces) == 2 and not first.confirm(1)
+    rest = first.pieces[1].path
+    assert [piece.path for piece in shipper.gather().pieces] == [rest]
+    world.ship_all(shipper)
+    assert world.server.calls == [rest]
+
+
+def test_a_replaced_log_stays_replaced_when_its_piece_was_lost(world: World) -> None:
+    out = world.logs / "a"
+    out.write_bytes(b"a long first text\n")
+    shipper = world.shipper()
+    world.ship_all(shipper)
+    out.write_bytes(b"new\n")
+    assert [piece.replace for piece in shipper.gather().pieces] == [True]
+    assert [piece.replace for piece in shipper.gather().pieces] == [True]
+    world.ship_all(shipper)
+    assert world.server.logs == {"a": b"new\n"}
+
+
+def test_large_pieces_and_odd_names_are_left_to_requests_of_their_own(world: World) -> None:
+    (world.logs / "large").write_bytes(b"x" * LARGEST_PIECE)
+    with open(os.fsencode(world.logs) + b"/\xff", "wb") as file:
+        file.write(b"odd\n")
+    child = Journal(os.path.join(world.folder.journals, "child_1"), "rank_0")
+    child.log("loss", 0.5)
+    child.close()
+    shipper = world.shipper()
+    found = shipper.gather()
+    assert not found.complete and not found.pieces
+    world.ship_all(shipper)
+    assert {"large", "\udcff"} <= set(world.server.logs)
+    assert "child_1/rank_0.slots" in world.server.journals
+
+
+def test_more_pieces_than_a_shipment_holds_wait_for_the_next(world: World) -> None:
+    for number in range(MOST_PIECES + 1):
+        (world.logs / f"log_{number:03}").write_bytes(b"one\n")
+    shipper = world.shipper()
+    found = shipper.gather()
+    assert len(found.pieces) == MOST_PIECES and not found.complete
+    found.confirm(MOST_PIECES)
+    assert len(shipper.gather().pieces) == 1

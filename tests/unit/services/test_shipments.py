@@ -1,0 +1,71 @@
+"""Shipments of node agents, over a real store."""
+
+from __future__ import annotations
+
+import pytest
+
+from footplate.domain.records import Cause
+from footplate.domain.shipments import LOG, FilePiece, NodeReport, Shipment, encoded
+from footplate.errors import Conflict, InvalidInput
+
+from .conftest import House
+
+RUN, LOG_NAME = "short", "user_logs/std_log.txt"
+
+
+def log(offset: int, text: str, replace: bool = False) -> FilePiece:
+    return FilePiece(LOG_NAME, LOG, offset, encoded(text.encode()), replace)
+
+
+def joined(house: House) -> None:
+    house.submit(RUN)
+    house.until_launched(RUN)
+    house.services.nodes.join(RUN, 0, 1, "gandalf", "127.0.0.1", {})
+
+
+def test_one_shipment_takes_a_run_from_its_start_to_its_end(house: House) -> None:
+    joined(house)
+    take = house.services.shipments.take
+    assert take(RUN, 0, Shipment(1, (NodeReport("started"),))).stop is False
+    last = Shipment(1, (NodeReport("exited"),), (log(0, "one\n"), log(4, "two\n")), is_last=True)
+    assert take(RUN, 0, last).stored == 2
+    assert house.status(RUN) == "Completed"
+    assert house.store.logs.read(RUN, LOG_NAME, 0, 100) == b"one\ntwo\n"
+
+
+def test_a_shipment_may_be_repeated(house: House) -> None:
+    joined(house)
+    shipment = Shipment(1, (NodeReport("started"),), (log(0, "one\n"),))
+    assert [house.services.shipments.take(RUN, 0, shipment).stored for _ in range(2)] == [1, 1]
+    assert house.store.logs.read(RUN, LOG_NAME, 0, 100) == b"one\n"
+
+
+def test_a_refused_piece_ends_the_shipment_and_the_node_is_not_done(house: House) -> None:
+    joined(house)
+    pieces = (log(0, "one\n"), FilePiece("w", "slots", 64, encoded(b"x" * 32)), log(4, "two\n"))
+    reply = house.services.shipments.take(RUN, 0, Shipment(1, (NodeReport("exited"),), pieces, is_last=True))
+    assert (reply.stop, reply.stored) == (True, 1)
+    assert house.status(RUN) == "Finalizing"
+    assert house.store.logs.read(RUN, LOG_NAME, 0, 100) == b"one\n"
+
+
+def test_the_cause_of_a_failure_arrives(house: House) -> None:
+    joined(house)
+    reports = (NodeReport("exited", cause=Cause("exit_code", "rank 0 exited with 3")),)
+    house.services.shipments.take(RUN, 0, Shipment(1, reports, is_last=True))
+    outcome = house.store.runs.record(RUN).outcome
+    assert house.status(RUN) == "Failed"
+    assert outcome is not None and outcome.cause is not None
+    assert outcome.cause.message == "rank 0 exited with 3"
+
+
+def test_a_shipment_of_another_attempt_is_refused_as_a_whole(house: House) -> None:
+    joined(house)
+    with pytest.raises(Conflict, match="is at attempt 1, not 2"):
+        house.services.shipments.take(RUN, 0, Shipment(2, pieces=(log(0, "one\n"),)))
+    assert house.store.logs.read(RUN, LOG_NAME, 0, 100) == b""
+
+
+def test_bytes_that_are_not_in_base_64_are_named() -> None:
+    with pytest.raises(InvalidInput, match="'a' is not in base 64"):
+        assert FilePiece("a", LOG, 0, "é").content
