@@ -3,11 +3,11 @@
 import argparse
 import time
 
-from sklearn.datasets import load_digits
-from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import train_test_split
+import numpy as np
 
 from footplate import Run
+
+BATCH = 32
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--rate", type=float)
@@ -15,13 +15,21 @@ parser.add_argument("--penalty", type=float)
 parser.add_argument("--epochs", type=int)
 parser.add_argument("--pause", type=float)
 given = parser.parse_args()
-images, labels = load_digits(return_X_y=True)
-train, test, known, wanted = train_test_split(images / 16.0, labels, test_size=0.3, random_state=0)
-model = SGDClassifier(
-    loss="log_loss", learning_rate="constant", eta0=given.rate, alpha=given.penalty, random_state=0
-)  # fmt: skip
+random = np.random.default_rng(0)
+digits = np.load("digits.npz")
+order = random.permutation(len(digits["labels"]))
+images = np.hstack([digits["images"] / 16.0, np.ones((len(order), 1))])[order]
+labels = digits["labels"][order]
+train, test = slice(0, len(order) * 7 // 10), slice(len(order) * 7 // 10, None)
+wanted = np.eye(10)[labels]
+weights = np.zeros((images.shape[1], 10))
 run = Run.get_context()
 for _ in range(given.epochs):
-    model.partial_fit(train, known, classes=range(10))
-    run.log("accuracy", float(model.score(test, wanted)))
+    for batch in np.array_split(random.permutation(train.stop), train.stop // BATCH):
+        scores = images[batch] @ weights
+        chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+        chances /= chances.sum(axis=1, keepdims=True)
+        slope = images[batch].T @ (chances - wanted[batch]) / len(batch)
+        weights -= given.rate * (slope + given.penalty * weights)
+    run.log("accuracy", float(np.mean((images[test] @ weights).argmax(axis=1) == labels[test])))
     time.sleep(given.pause)  # an epoch takes as long as one of a small network
