@@ -62,7 +62,7 @@ def prepare(*kinds: type) -> None:
     """Inspect these types, and all types in their fields, now: a process that is forked later need not."""
     for kind in kinds:
         _reader(kind)
-    while any([reader.inspect() for reader in list(_readers.values()) if isinstance(reader, _DataclassReader)]):
+    while any(reader.inspect() for reader in list(_readers.values()) if isinstance(reader, _DataclassReader)):
         pass
 
 

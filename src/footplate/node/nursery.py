@@ -27,7 +27,13 @@ from footplate.node import agent, sampler, stopping
 from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
-_IMPORTED_LATER = ("ctypes", "footplate.node.data", *(f"footplate.api.{noun}" for noun in ("files", "metrics", "nodes")))
+_IMPORTED_LATER = (
+    "ctypes",
+    "footplate.node.data",
+    "footplate.api.files",
+    "footplate.api.metrics",
+    "footplate.api.nodes",
+)
 """Modules that agents import on first use, for the sake of those that are not forked from here."""
 
 _REPLIES = (

@@ -216,7 +216,9 @@ def _check_parent(parent: RunRecord, workspace: str, spec: RunSpec) -> None:
         raise InvalidInput(f"parent run {parent.id!r} is in another workspace", "use a run of this workspace")
     kind = kind_of(parent.spec)
     if kind.ended_by == "controller" and parent.outcome is not None:
-        raise Conflict(f"group {parent.id!r} is {run_status.status(parent)} and takes no more children", "start a new group")
+        raise Conflict(
+            f"group {parent.id!r} is {run_status.status(parent)} and takes no more children", "start a new group"
+        )
     allowed = kind.children
     if spec.kind not in allowed:
         raise InvalidInput(

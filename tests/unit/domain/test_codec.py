@@ -133,7 +133,7 @@ def test_a_type_may_contain_itself() -> None:
 def test_prepare_also_inspects_the_types_of_fields() -> None:
     @dataclasses.dataclass(frozen=True)
     class Outer:
-        places: typing.Tuple[launch.NodePlace, ...] = ()
+        places: tuple[launch.NodePlace, ...] = ()
 
     prepare(Outer)
     readers = [r for r in _readers.values() if isinstance(r, _DataclassReader)]

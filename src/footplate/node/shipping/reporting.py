@@ -38,7 +38,9 @@ _PASSING = (Unavailable, OutOfSpace, Broken)
 
 
 class Reporter:
-    """The reporting thread, which the first event starts. It calls `on_stop(reason)` whenever the server answers that the ranks must stop.
+    """The reporting thread, which the first event starts.
+
+    It calls `on_stop(reason)` whenever the server answers that the ranks must stop.
 
     It calls `on_question(key)` when somebody asks for the stacks of the ranks; that must return quickly.
     """
