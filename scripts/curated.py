@@ -1,19 +1,22 @@
 """Build every curated environment that this machine can build, and use the packages of each as scripts do.
 
-    make curated                                   all entries, and the page docs/reference/curated.md
-    make curated CURATED_ARGS='AzureML-sklearn-1.5 Footplate-Minimal'      these, printed only
+    make curated                                   entries that are new, changed or failed
+    make curated CURATED_ARGS=--all                all of them again
+    make curated CURATED_ARGS='AzureML-sklearn-1.5 Footplate-Minimal'
 
 Each entry is resolved and built as for a run without a GPU, its packages are imported, and its framework computes
 something small. Entries with the same lock are built once, and each environment is removed after its check. Everything
 lives in a temporary directory that needs up to 20 GB; wheels in it are removed when the disk gets full. An entry that
 cannot exist here must say so before the run, and name the nearest one. The exit code is 0 if every entry did.
 
-The page is written after a run over all entries; tests/docs/test_curated.py compares it with the catalogue.
+Results are kept in docs/reference/curated.json, from which the page beside it is written after each entry, so that an
+interrupted check continues where it was. tests/docs/test_curated.py compares both with the catalogue.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -22,8 +25,8 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from footplate import environments
@@ -34,9 +37,11 @@ from footplate.environments import caches, curated
 from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.curated import Curated, substitutes
 from footplate.environments.disk_usage import size
+from footplate.environments.requirements import name_of
 from footplate.errors import FootplateError, InvalidInput
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "curated.md"
+RECORD = PAGE.with_suffix(".json")
 FREE = 20 << 30
 """Free bytes below which the downloaded wheels are removed before the next build."""
 
@@ -145,64 +150,89 @@ WORK = {
 
 @dataclass(frozen=True)
 class Result:
-    """One entry: what was built, what it could do, and what it cost. `error` is empty if everything worked."""
+    """One entry: what was built, what it could do, and what it cost. `error` is empty if everything worked.
 
-    entry: Curated
+    `definition` is the fingerprint of the entry, `pins` are the versions of packages that it names, and `same_as` is an
+    entry with the same packages, which was built instead.
+    """
+
+    definition: str
     python: str = ""
     framework: str = ""
-    imports: tuple[str, ...] = ()
-    bytes: int = 0
-    seconds: float = 0.0
+    pins: dict[str, str] = field(default_factory=dict[str, str])
+    imports: list[str] = field(default_factory=list[str])
+    megabytes: int = 0
+    seconds: int = 0
     error: str = ""
     same_as: str = ""
     refused: str = ""
-    warnings: tuple[str, ...] = field(default_factory=tuple[str, ...])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="build the curated environments and use their packages")
-    parser.add_argument("names", nargs="*", help="entries of the catalogue; all without any")
-    parser.add_argument("--json", help="also write the results to this file")
+    parser.add_argument("names", nargs="*", help="entries of the catalogue; without any, those without a result")
+    parser.add_argument("--all", action="store_true", help="also entries that have a result")
     options = parser.parse_args()
-    entries = [curated.get(name) for name in options.names] or curated.every()
-    known = dict[str, Result]()
-    results = list[Result]()
+    record = read_record()
+    asked = [curated.get(name) for name in options.names]
+    entries = asked or [entry for entry in curated.every() if options.all or not is_current(entry, record)]
+    known = dict[str, tuple[str, Result]]()
     with tempfile.TemporaryDirectory(prefix="footplate-curated-") as folder:
-        for entry in reversed(entries):  # the newest definitions first, which most scripts use
-            results.append(_check(entry, Path(folder), known))
-            print(f"[{len(results)}/{len(entries)}] {_line(results[-1])}", flush=True)
-            if options.json:
-                data = json.dumps([_as_json(one) for one in results], indent=1)
-                Path(options.json).write_text(data, encoding="utf-8")
-    if not options.names:
-        PAGE.write_text(_page(results[::-1]), encoding="utf-8")
-    failed = [one for one in results if one.error]
-    print(f"{len(results) - len(failed)} of {len(results)} entries are right")
+        for number, entry in enumerate(entries, 1):
+            record[entry.name] = _check(entry, Path(folder), known)
+            print(f"[{number}/{len(entries)}] {_line(entry.name, record[entry.name])}", flush=True)
+            _write(record)
+    failed = [entry.name for entry in entries if record[entry.name].error]
+    print(f"{len(entries) - len(failed)} of {len(entries)} entries are right")
     return 1 if failed else 0
 
 
-def _check(entry: Curated, root: Path, known: dict[str, Result]) -> Result:
-    """Resolve, build and use one entry; `known` are the results by the digests of their locks."""
-    begin = time.monotonic()
+def read_record() -> dict[str, Result]:
+    """Return the results of earlier checks by the names of their entries."""
+    if not RECORD.exists():
+        return {}
+    return {name: Result(**data) for name, data in json.loads(RECORD.read_text(encoding="utf-8")).items()}
+
+
+def fingerprint(entry: Curated) -> str:
+    """Return a short hash of everything that decides what an entry contains."""
+    about = [entry.python, entry.requirements, entry.day, entry.source_only, entry.variables, entry.unavailable]
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def is_current(entry: Curated, record: Mapping[str, Result]) -> bool:
+    """Whether the entry was checked as it is now, without an error."""
+    found = record.get(entry.name)
+    return found is not None and found.definition == fingerprint(entry) and not found.error
+
+
+def _check(entry: Curated, root: Path, known: dict[str, tuple[str, Result]]) -> Result:
+    """Resolve, build and use one entry; `known` are names and results by the digests of their locks."""
+    begin, found = time.monotonic(), Result(fingerprint(entry))
     try:
         lock = _resolve(entry, root)
     except InvalidInput as error:
         named = entry.similar is not None and entry.similar in (error.hint or "")
         why = "" if named else f"refused without the nearest entry: {error}"
-        return Result(entry, refused=error.message.partition(": ")[2], error=why)
+        return replace(found, refused=error.message.partition(": ")[2], error=why)
     if lock.digest in known:
-        first = known[lock.digest]
-        return replace(first, entry=entry, same_as=first.entry.name, warnings=lock.warnings)
-    found = Result(entry, python=str(lock.content["python"]), framework=_framework(lock), warnings=lock.warnings)
+        first, result = known[lock.digest]
+        return replace(result, definition=found.definition, same_as=first)
+    found = replace(found, python=str(lock.content["python"]), framework=_framework(lock), pins=_pins(entry, lock))
     if entry.nearest is not None and any(f"the run uses {entry.nearest}" in each for each in lock.warnings):
         return replace(found, error=f"its own packages cannot be installed: {lock.warnings[0]}")
     try:
-        found = _build_and_use(found, lock, root)
+        found = _build_and_use(found, entry, lock, root)
     except FootplateError as error:
         found = replace(found, error=f"not built: {error}")
-    found = replace(found, seconds=time.monotonic() - begin)
-    known[lock.digest] = found
+    found = replace(found, seconds=round(time.monotonic() - begin))
+    known[lock.digest] = entry.name, found
     return found
+
+
+def _pins(entry: Curated, lock: Lock) -> dict[str, str]:
+    named, found = {str(name_of(line)) for line in entry.requirements}, packages(lock)
+    return {name: found[name] for name in sorted(named & set(found))}
 
 
 def _resolve(entry: Curated, root: Path) -> Lock:
@@ -212,15 +242,15 @@ def _resolve(entry: Curated, root: Path) -> Lock:
     return environments.resolve(spec, ResolverSettings(root, cpu_builds=True), lambda _: None)
 
 
-def _build_and_use(found: Result, lock: Lock, root: Path) -> Result:
+def _build_and_use(found: Result, entry: Curated, lock: Lock, root: Path) -> Result:
     if shutil.disk_usage(root).free < FREE:
         caches.clear(root, time.time(), ["wheels", "bytecode"], print)
     interpreter = environments.load("venv").build(lock, root, lambda _: None)
     folder = Path(interpreter.variables["VIRTUAL_ENV"])
     try:
         modules = sorted({MODULES[name] for name in packages(lock) if name in MODULES})
-        failures = [why for code in _programs(modules, lock) if (why := _run(interpreter, found.entry, code))]
-        return replace(found, imports=tuple(modules), bytes=size(folder), error="\n".join(failures))
+        failures = [why for code in _programs(modules, lock) if (why := _run(interpreter, entry, code))]
+        return replace(found, imports=modules, megabytes=size(folder) // 10**6, error="\n".join(failures))
     finally:
         shutil.rmtree(folder)
 
@@ -257,17 +287,20 @@ def _framework(lock: Lock) -> str:
 # ── Reporting ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _line(one: Result) -> str:
+def _line(name: str, one: Result) -> str:
     if one.error:
-        return f"{one.entry.name}: FAILED\n{textwrap.indent(one.error, '    ')}"
+        return f"{name}: FAILED\n{textwrap.indent(one.error, '    ')}"
     if one.refused:
-        return f"{one.entry.name}: refused before the run: {one.refused}"
-    cost = f"same as {one.same_as}" if one.same_as else f"{one.bytes / 1e9:.1f} GB, {one.seconds:.0f} s"
-    return f"{one.entry.name}: Python {one.python}, {one.framework}, {len(one.imports)} imports, {cost}"
+        return f"{name}: refused before the run: {one.refused}"
+    cost = f"same as {one.same_as}" if one.same_as else f"{one.megabytes / 1000:.1f} GB, {one.seconds} s"
+    return f"{name}: Python {one.python}, {one.framework or 'no framework'}, {len(one.imports)} imports, {cost}"
 
 
-def _as_json(one: Result) -> dict[str, object]:
-    return {**vars(one), "entry": one.entry.name}
+def _write(record: Mapping[str, Result]) -> None:
+    ordered = {entry.name: record[entry.name] for entry in curated.every() if entry.name in record}
+    data = {name: asdict(one) for name, one in ordered.items()}
+    RECORD.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(ordered), encoding="utf-8")
 
 
 def deviations(entry: Curated) -> str:
@@ -280,11 +313,11 @@ def deviations(entry: Curated) -> str:
 
 _HEAD = """# Curated environments, as built
 
-`make curated` wrote this page: it built every entry of the catalogue for a machine without a GPU,
-imported its packages and used them (a training step, a table, a plot library). Sizes are those of
-the environment on disk, before hard links; seconds include the resolution, the download and the
-imports. Entries with the same packages were built once. [How they are
-chosen](../concepts/environments.md#curated-environments).
+`make curated` wrote this page: it builds entries of the catalogue for a machine without a GPU,
+imports their packages and uses them (a training step, a table, a summary for TensorBoard). Sizes
+are those of the environment on disk, without hard links. Seconds include resolution, download and
+imports, on a machine with two busy cores. Entries with the same packages are built once.
+[How they are chosen](../concepts/environments.md#curated-environments).
 
 | entry | Python | framework | imports | size | seconds |
 |---|---|---|---|---|---|
@@ -298,20 +331,24 @@ py-spy) are not installed.
 """
 
 
-def _page(results: Sequence[Result]) -> str:
-    rows = [_row(one) for one in results]
-    azure = [one.entry for one in results if one.entry not in curated.tested.ALL]
+def page(record: Mapping[str, Result]) -> str:
+    """Return the page about these results, with every entry of the catalogue."""
+    entries = curated.every()
+    rows = [_row(entry, record) for entry in entries]
+    azure = [entry for entry in entries if entry not in curated.tested.ALL]
     lines = [textwrap.fill(f"- `{entry.name}`: {deviations(entry)}", 100, subsequent_indent="  ") for entry in azure]
     return _HEAD + "\n".join(rows) + "\n" + _MIDDLE + "\n".join(lines) + "\n"
 
 
-def _row(one: Result) -> str:
-    name = f"`{one.entry.name}`"
-    if one.refused or one.error:
-        return f"| {name} | – | {'refused before the run' if one.refused else 'FAILED'} | – | – | – |"
+def _row(entry: Curated, record: Mapping[str, Result]) -> str:
+    name, one = f"`{entry.name}`", record.get(entry.name)
+    if one is None or not is_current(entry, record):
+        return f"| {name} | {entry.python} | {'not built yet' if one is None else 'not right yet'} | – | – | – |"
+    if one.refused:
+        return f"| {name} | – | refused before the run | – | – | – |"
     if one.same_as:
         return f"| {name} | {one.python} | as `{one.same_as}` | {len(one.imports)} | – | – |"
-    cost = f"{one.bytes / 1e9:.1f} GB | {one.seconds:.0f}"
+    cost = f"{one.megabytes / 1000:.1f} GB | {one.seconds}"
     return f"| {name} | {one.python} | {one.framework or '–'} | {len(one.imports)} | {cost} |"
 
 

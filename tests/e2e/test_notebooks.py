@@ -12,6 +12,7 @@ from azureml.contrib.notebook import NotebookRunConfig
 from azureml.core import Environment, Experiment, RunConfiguration, ScriptRunConfig, Workspace
 from azureml.core.conda_dependencies import CondaDependencies
 from azureml.exceptions import ActivityFailedException, UserErrorException
+from azureml.train.estimator import Estimator
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -79,10 +80,10 @@ def test_notebook_runs_with_parameters_and_is_saved(workspace: Workspace, enviro
     assert Path("model.txt").read_text() == "7"
 
 
-def test_failing_cell_fails_the_run_and_is_named(workspace: Workspace, environment: Environment) -> None:
+def test_failing_cell_of_an_estimators_notebook_is_named(workspace: Workspace, environment: Environment) -> None:
     write_notebook(Path("src/fails.ipynb"), "print('fine')", "total = 0\n1 / total", "print('never')")
-    config = ScriptRunConfig("src", "fails.ipynb", environment=environment)
-    run = Experiment(workspace, "notebooks").submit(config)
+    estimator = Estimator("src", entry_script="fails.ipynb", compute_target="local", environment_definition=environment)
+    run = Experiment(workspace, "notebooks").submit(estimator)
     with pytest.raises(ActivityFailedException, match=r"ZeroDivisionError: division by zero \(cell 2 of 3\)"):
         run.wait_for_completion()
     assert "fine\n" in std_log(run) and "----> 2 1 / total" in std_log(run) and "never" not in std_log(run)

@@ -87,9 +87,15 @@ def test_training_loop_works_over_tcp(team: Workspace, project: Path, home: Path
 
 
 def test_job_with_the_config_file_in_its_snapshot_finds_its_workspace(team: Workspace, project: Path):
+    """Its token also signs links to the logs of the workspace's runs."""
+    with Experiment(team, "remote").start_logging(run_id="before", snapshot_directory=None):
+        print("said here")
     (project / "train.py").write_text(
+        "import urllib.request\n"
         "from azureml.core import Run, Workspace\n"
         "run, workspace = Run.get_context(), Workspace.from_config()\n"
+        "link = workspace.get_run('before').get_details()['logFiles']['logs/user_log.txt']\n"
+        "assert urllib.request.urlopen(link).read() == b'said here\\n'\n"
         "assert workspace.id == run.experiment.workspace.id\n"
         "workspace.get_run(run.id).tag('found', workspace.name)\n"
     )

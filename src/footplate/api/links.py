@@ -1,24 +1,35 @@
-"""Signed links: addresses of run files that a browser or `urllib` can read without a token, for a limited time."""
+"""Signed links: addresses of run files that a browser or `urllib` can read without a token, for a limited time.
+
+The token of the server signs them. Inside a job, the token of its run does; such a link names the run, gives no more
+rights than that token, and ends with it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from typing import Mapping, Optional
 from urllib.parse import quote, urlencode
 
 from footplate.api import PREFIX
 
+SIGNER = "signer"
+"""Parameter of a link that the token of a run signed: the run and its attempt."""
+
+_RUN_TOKEN = re.compile(r"(.+\.\d{1,9})\.[0-9a-f]{64}")
 LIFETIME = 24 * 3600.0
 """Seconds that a link stays valid."""
 
 
 def file_link(endpoint: str, run: str, path: str, token: str, now: Optional[float] = None) -> str:
-    """Return a link to a file of a run, signed with the token of the server."""
+    """Return a link to a file of a run, signed with the token of the server or of a run."""
     inside = f"{PREFIX}/runs/{run}/files/{path}"
     expires = int((time.time() if now is None else now) + LIFETIME)
-    query = urlencode({"expires": expires, "signature": sign(inside, expires, token)})
+    by_run = _RUN_TOKEN.fullmatch(token)
+    signer = {SIGNER: by_run[1]} if by_run else {}
+    query = urlencode({**signer, "expires": expires, "signature": sign(inside, expires, token)})
     return f"{endpoint.rstrip('/')}{quote(inside)}?{query}"
 
 

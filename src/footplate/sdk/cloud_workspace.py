@@ -4,31 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, NoReturn
 
-from footplate.sdk.exceptions import UserErrorException
-
-_DOC = """Raise an error: {why}.
-
-Args:
-    *args, **kwargs: Ignored.
-
-Raises:
-    UserErrorException: Always. The hint: {hint}.
-
-Example:
-    try:
-        ws.{name}()
-    except UserErrorException as error:
-        print(error.hint)
-"""
+from footplate.sdk.unsupported import refused
 
 
 def _refused(name: str, why: str, hint: str) -> Callable[..., NoReturn]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        raise UserErrorException(f"Workspace.{name} is not available: {why}", hint=hint)
-
-    method.__name__ = name
-    method.__doc__ = _DOC.format(name=name, why=why, hint=hint)
-    return method
+    return refused("Workspace", "ws", name, why, hint)
 
 
 _NO_KEYS = "Footplate uses no Azure accounts"
@@ -42,8 +22,8 @@ class CloudWorkspace:
     diagnose_workspace = _refused("diagnose_workspace", _NO_KEYS, "check this installation with: footplate doctor")
     get_mlflow_tracking_uri = _refused(
         "get_mlflow_tracking_uri",
-        "Footplate does not support MLflow yet",
-        "log with Run.get_context().log(name, value)",
+        "Footplate does not store MLflow's runs",
+        "log with Run.get_context().log(name, value); MLflow alone works with mlflow.set_tracking_uri('sqlite:///runs.db')",
     )
     list_keys = _refused("list_keys", _NO_KEYS, _SETTINGS)
     sync_keys = _refused("sync_keys", _NO_KEYS, _SETTINGS)

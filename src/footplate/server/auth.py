@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from footplate.api.links import is_signed
+from footplate.api.links import SIGNER, is_signed
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
 from footplate.server.peers import STATE, Peer
@@ -29,7 +29,7 @@ from footplate.services.tokens import TokenHolder
 
 @dataclass(frozen=True)
 class Principal:
-    """The sender of a request: a run, the owner, or somebody who follows a signed link."""
+    """The sender of a request: a run, the owner, or somebody who follows a link that one of them signed."""
 
     run: str | None = None
     workspace: str | None = None
@@ -44,6 +44,8 @@ class _Tokens(Protocol):
     def recall(self, token: str) -> TokenHolder | None: ...
 
     def holder_of(self, token: str) -> TokenHolder | None: ...
+
+    def token_of_signer(self, signer: str) -> str | None: ...
 
 
 class _Runs(Protocol):
@@ -92,8 +94,11 @@ class Guard:
 
     async def _identify(self, scope: Scope) -> Principal:
         token = _bearer(scope)
-        if self._is_signed(scope):
+        if self._is_signed(scope, self._token.decode() if self._token else None):
             return READER
+        token_of_run = self._signed_by_run(scope)
+        if token_of_run is not None and (reader := await self._holder(token_of_run)):
+            return Principal(reader.run, reader.workspace, Right.READ_RUNS)
         if self._token is not None and hmac.compare_digest(token, self._token):
             return OWNER
         holder = await self._holder(token.decode("ascii", "replace")) if token else None
@@ -107,12 +112,18 @@ class Guard:
         self._check_peer(scope, bool(token))
         return OWNER
 
-    def _is_signed(self, scope: Scope) -> bool:
-        """Whether this is a link to one file of a run that the owner signed."""
+    def _is_signed(self, scope: Scope, token: str | None) -> bool:
+        """Whether this is a link to one file of a run that the holder of the token signed."""
         text = bytes(scope["query_string"])
-        if self._token is None or b"signature=" not in text or scope["method"] != "GET":
+        if token is None or b"signature=" not in text or scope["method"] != "GET":
             return False
-        return is_signed(str(scope["path"]), dict(parse_qsl(text.decode("latin-1"))), self._token.decode())
+        return is_signed(str(scope["path"]), dict(parse_qsl(text.decode("latin-1"))), token)
+
+    def _signed_by_run(self, scope: Scope) -> str | None:
+        """Return the token of the run that signed this link, if one did."""
+        query = dict(parse_qsl(bytes(scope["query_string"]).decode("latin-1")))
+        token = self._directory.tokens.token_of_signer(query.get(SIGNER, "")) if SIGNER in query else None
+        return token if self._is_signed(scope, token) else None
 
     async def _holder(self, token: str) -> TokenHolder | None:
         known = self._directory.tokens.recall(token)
@@ -144,9 +155,9 @@ def _bearer(scope: Scope) -> bytes:
 async def authorize(request: Request, right: Right) -> None:
     """Raise NotAllowed unless the principal of this request has the right on the objects in its path."""
     principal: Principal = request.scope["principal"]
+    if principal.only not in (None, right):
+        raise NotAllowed("a signed link reads one file of a run", "set FOOTPLATE_TOKEN for everything else")
     if principal.run is None:
-        if principal.only not in (None, right):
-            raise NotAllowed("a signed link reads one file of a run", "set FOOTPLATE_TOKEN for everything else")
         return
     objects = request.path_params
     if not await _reaches(principal, right.reach, objects, request.app.state.services):

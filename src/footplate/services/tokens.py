@@ -41,6 +41,12 @@ class TokenService:
         """Return the token of an attempt of a run: the same on each call."""
         return f"{run}.{attempt}.{self._store.secrets.derive(f'token:{run}:{attempt}')}"
 
+    def token_of_signer(self, signer: str) -> str | None:
+        """Return the token that a signed link names as `run.attempt`; None if it names none."""
+        run, _, attempt = signer.rpartition(".")
+        is_number = attempt.isascii() and attempt.isdigit() and len(attempt) < 10
+        return self.token_of(run, int(attempt)) if run and is_number else None
+
     def recall(self, token: str) -> TokenHolder | None:
         """Return the holder of a token that was verified a moment ago, without any work."""
         until, holder = self._recent.get(token, (0.0, None))

@@ -24,6 +24,13 @@ def test_a_link_is_an_address_without_the_token(link: str) -> None:
     assert "secret" not in link
 
 
+def test_a_link_of_a_run_names_its_signer() -> None:
+    token = f"my.run_1.2.{'0f' * 32}"
+    query = query_of(file_link("http://host", "r_1", "logs/a b?.txt", token, now=1000.0))
+    assert query["signer"] == "my.run_1.2" and "0f0f" not in query["signer"]
+    assert is_signed(PATH, query, token, now=1000.0)
+
+
 def test_a_link_is_valid_until_it_expires(link: str) -> None:
     assert is_signed(PATH, query_of(link), "secret", now=1000.0)
     assert not is_signed(PATH, query_of(link), "secret", now=1001.0 + LIFETIME)

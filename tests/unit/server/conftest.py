@@ -85,6 +85,9 @@ class FakeTokens:
         run = self.known.get(token)
         return None if run is None else TokenHolder(run, "w1")
 
+    def token_of_signer(self, signer: str) -> str | None:
+        return next((token for token in self.known if token.startswith(f"{signer}.")), None)
+
 
 class FakeDatastores:
     """A datastore that every run may open, and one that none may."""

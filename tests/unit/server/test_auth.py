@@ -75,6 +75,23 @@ def test_a_runs_token_does_not_reach(tcp, ask, method, path):
     assert ask(tcp, method, P + path, token="run-token").status == 403
 
 
+RUN_TOKEN = f"mine.1.{'0f' * 32}"
+
+
+def test_a_link_that_a_run_signed_reaches_what_the_run_may_read(tcp, services, ask):
+    services.tokens.known[RUN_TOKEN] = "mine"
+    for run, is_read in (("mine", True), ("child", True), ("far", False)):
+        query = file_link("", run, "logs/a.txt", RUN_TOKEN).partition("?")[2]
+        assert (ask(tcp, "GET", f"{P}/runs/{run}/files/logs/a.txt", query=query).status != 403) is is_read
+        assert ask(tcp, "GET", f"{P}/runs/{run}/files/logs/b.txt", query=query).status == 403
+        assert ask(tcp, "GET", f"{P}/server", query=query).status == 403
+    query = file_link("", "mine", "logs/a.txt", f"other.1.{'0f' * 32}").partition("?")[2]
+    assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a.txt", query=query).status == 403
+    services.tokens.known.clear()  # the run has ended
+    query = file_link("", "mine", "logs/a.txt", RUN_TOKEN).partition("?")[2]
+    assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a.txt", query=query).status == 403
+
+
 def test_a_signed_link_reads_one_file_and_nothing_else(tcp, ask):
     query = file_link("", "mine", "logs/a b.txt", OWN).partition("?")[2]
     assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a b.txt", query=query).status != 403

@@ -32,10 +32,7 @@ def details(session: Session, view: RunView) -> Dict[str, Any]:
 
 
 def _address(session: Session, run_id: str, file: FileView) -> str:
-    """Return an address that a browser or `urllib` can read: a file on one machine, a signed link in a team.
-
-    Inside a job there is only the token of the run, which cannot sign: its address needs that token.
-    """
+    """Return an address that a browser or `urllib` can read: a file on one machine, a signed link in a team."""
     if session.is_local:
         logs = os.path.join(session.info.home, "runs", run_id, "logs", *file.path.split("/"))
         path = BlobFolder(session.blob_folder).path(file.digest) if file.digest and session.blob_folder else logs

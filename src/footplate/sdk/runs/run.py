@@ -13,6 +13,7 @@ from footplate.sdk.runs.filters import Filter, filters
 from footplate.sdk.runs.logging_run import LoggingRun
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import user_name
+from footplate.sdk.unsupported import refused
 
 if TYPE_CHECKING:
     from footplate.domain.records import RunView
@@ -65,6 +66,17 @@ class Run(LoggingRun):
             print(run.id, run.get_status(), run.get_tags(), run.get_properties(), run.get_portal_url())
         print(run.get_metrics())
     """
+
+    get_best_child = refused(
+        "Run",
+        "run",
+        "get_best_child",
+        "Footplate has no automated model selection",
+        "a sweep has get_best_run_by_primary_metric(); others: min(run.get_children(), key=…)",
+    )
+    publish_pipeline = refused(
+        "Run", "run", "publish_pipeline", "Footplate has no pipelines", "submit the script again: run.rerun()"
+    )
 
     @staticmethod
     def get(workspace: Workspace, run_id: str) -> Run:
