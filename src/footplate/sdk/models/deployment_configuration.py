@@ -19,6 +19,7 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
+from footplate.sdk.warn import warn_caller
 
 
 class WebserviceDeploymentConfiguration:
@@ -128,6 +129,10 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.secondary_key = secondary_key
         self.collect_model_data = collect_model_data
         self._set_ssl(ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file, ssl_cname)
+        _warn_without_effect(
+            location=location, dns_name_label=dns_name_label, enable_app_insights=enable_app_insights,
+            cmk_vault_base_url=cmk_vault_base_url, vnet_name=vnet_name, subnet_name=subnet_name,
+        )  # fmt: skip
 
 
 class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
@@ -207,6 +212,12 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self.namespace = namespace
         self.compute_target_name = compute_target_name
         self._set_ssl(ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file, ssl_cname)  # on Azure, of the cluster
+        _warn_without_effect(
+            namespace=namespace, period_seconds=period_seconds, initial_delay_seconds=initial_delay_seconds,
+            timeout_seconds=timeout_seconds, success_threshold=success_threshold, failure_threshold=failure_threshold,
+            autoscale_refresh_seconds=autoscale_refresh_seconds, max_request_wait_time=max_request_wait_time,
+            enable_app_insights=enable_app_insights,
+        )  # fmt: skip
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         if before is None and self.auth_enabled is None and not self.token_auth_enabled:
@@ -231,6 +242,25 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         if self.scoring_timeout_ms is None:
             return before
         return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
+
+
+_REASONS = {
+    "enable_app_insights": "the gateway always has figures, at /metrics",
+    "autoscale_refresh_seconds": "replicas follow the queue at once",
+    "max_request_wait_time": "a request waits as long as scoring_timeout_ms says",
+    **dict.fromkeys(
+        ("period_seconds", "initial_delay_seconds", "timeout_seconds", "success_threshold", "failure_threshold"),
+        "a worker is healthy as long as it is connected to the gateway",
+    ),
+}
+
+
+def _warn_without_effect(**given: Any) -> None:
+    """Warn once about options that only mean something on Azure."""
+    names = [name for name, value in given.items() if value not in (None, False)]
+    if names:
+        reasons = sorted({_REASONS.get(name, "services run on the server's machine") for name in names})
+        warn_caller(f"{', '.join(names)} has no effect here: {'; '.join(reasons)}")
 
 
 def _text(name: str, path: Optional[str]) -> str:
