@@ -79,9 +79,19 @@ def test_distributed(shared_environments: Path, run: Run) -> None:
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1500)  # scikit-learn may have to be installed
+def test_serving(shared_environments: Path, run: Run) -> None:
+    """The other frameworks of this lesson run in tests/frameworks/test_serving.py."""
+    assert run("07-serving", "serve.py", "scikit_learn", seconds=1400.0).splitlines() == [
+        "ScikitLearn answers: predict_proba",
+        "points:2 is points:1 in ONNX: True",
+    ]
+
+
 def test_lessons_have_at_most_three_files_and_name_their_command() -> None:
     lessons = sorted(folder for folder in EXAMPLES.iterdir() if folder.is_dir())
-    assert len(lessons) == 6
+    assert len(lessons) == 7
     for folder in lessons:
         files = [f for f in folder.rglob("*") if f.is_file() and "__pycache__" not in f.parts]
         assert len(files) <= 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Optional, Sequence, Union
+from typing import Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
@@ -48,9 +48,12 @@ class ModelsApi(ApiNoun):
         tags: Optional[Mapping[str, Optional[str]]] = None,
         remove_tags: Sequence[str] = (),
         properties: Optional[Mapping[str, str]] = None,
+        datasets: Sequence[Tuple[str, str]] = (),
     ) -> ModelView:
+        """Change fields; `datasets` are added as (purpose, id)."""
         body = {
-            "description": description, "tags": tags, "remove_tags": list(remove_tags), "properties": properties
+            "description": description, "tags": tags, "remove_tags": list(remove_tags), "properties": properties,
+            "datasets": [list(pair) for pair in datasets],
         }  # fmt: skip
         path = "/workspaces/{workspace}/models/{name}/{version}"
         return from_json(ModelView, self._patch(path, body, workspace=workspace, name=name, version=version))

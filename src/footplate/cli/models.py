@@ -24,6 +24,7 @@ from footplate.cli.context import (
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
+from footplate.domain.datasets import ModelUse
 from footplate.domain.records import ModelView
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
@@ -85,6 +86,10 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
             ("created", f"{when(found.created)} ({ago(found.created)})"),
             ("experiment", found.experiment),
             ("run", found.run),
+            ("snapshot", found.options.get("snapshot")),
+            ("environment", found.options.get("lock")),
+            ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in found.datasets)),
+            *((kind, _columns(found, kind)) for kind in ("inputs", "outputs")),
             ("tags", tag_words(found.tags)),
             ("properties", tag_words(found.properties)),
             ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in found.files)),
@@ -178,7 +183,7 @@ def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, 
     "--sample",
     metavar="FILE",
     type=click.File("rb"),
-    help="Rows of numbers as a JSON list.  [default: the sample input that the model was registered with]",
+    help="Rows as the model takes them, as JSON.  [default: the sample input that the model was registered with]",
 )
 @click.option("--name", metavar="NAME", help="Register under this name.  [default: the next version of the model]")
 @workspace_option
@@ -221,6 +226,15 @@ def _open(workspace: Workspace, model: str) -> Model:
 def _read(workspace: Workspace, model: str) -> ModelView:
     name, version = parse_version(model)
     return workspace.session.api.models.get(workspace.id, name, version or "latest")
+
+
+def _dataset(use: ModelUse) -> str:
+    return f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset
+
+
+def _columns(model: ModelView, kind: str) -> str:
+    signature: dict[str, list[dict[str, str]]] = model.options.get("signature") or {}
+    return ", ".join(f"{column['name']} {column['dtype']}" for column in signature.get(kind, ()))
 
 
 def _size(model: ModelView) -> str:

@@ -6,7 +6,7 @@ import posixpath
 import re
 import time
 
-from footplate.domain.records import FileView, ModelView
+from footplate.domain.records import FileView, ModelView, RunView
 from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.files import check_content
@@ -26,7 +26,7 @@ class ModelService:
                 "use letters, digits, '-', '.' and '_', starting with a letter or digit, at most 255 in all",
             )
         self._store.workspaces.get(workspace)
-        experiment = self._experiment_of(workspace, new.run) if new.run else None
+        run = self._run_of(workspace, new.run) if new.run else None
         root, files = self._files_of_run(new.run, new.run_path) if new.run and new.run_path else (new.root, new.files)
         if not root or not files:
             raise InvalidInput(f"model {new.name!r} has no files", "give a file or a folder with at least one file")
@@ -38,16 +38,16 @@ class ModelService:
         view = ModelView(
             workspace=workspace, name=new.name, version=0, created=time.time(), root=root, files=files,
             description=new.description, framework=new.framework, framework_version=new.framework_version, run=new.run,
-            experiment=experiment, tags=new.tags, properties=new.properties, resources=new.resources,
-            options=new.options,
+            experiment=run.experiment if run else None, tags=new.tags, properties=new.properties,
+            resources=new.resources, options={**new.options, **_origin(run)},
         )  # fmt: skip
         return self._store.models.add(new.key, view, new.datasets)
 
-    def _experiment_of(self, workspace: str, run: str) -> str:
+    def _run_of(self, workspace: str, run: str) -> RunView:
         view = self._store.runs.view(run)
         if view.workspace != workspace:
             raise InvalidInput(f"run {run!r} is in another workspace", "register its models in its own workspace")
-        return view.experiment
+        return view
 
     def _files_of_run(self, run: str, path: str) -> tuple[str, tuple[FileView, ...]]:
         """Return the artifact of that name, or all artifacts below it as a folder."""
@@ -93,11 +93,19 @@ class ModelService:
         tags: dict[str, str | None] | None = None,
         remove_tags: tuple[str, ...] = (),
         properties: dict[str, str] | None = None,
+        datasets: tuple[tuple[str, str], ...] = (),
     ) -> ModelView:
         self._store.models.change(
-            workspace, name, version, description=description, tags=tags, remove_tags=remove_tags, properties=properties
-        )
+            workspace, name, version, description=description, tags=tags, remove_tags=remove_tags,
+            properties=properties, datasets=datasets,
+        )  # fmt: skip
         return self._store.models.get(workspace, name, version)
 
     def delete(self, workspace: str, name: str, version: int) -> None:
         self._store.models.delete(workspace, name, version)
+
+
+def _origin(run: RunView | None) -> dict[str, str]:
+    """Return the code and the environment of a run, which a model keeps when the run is deleted."""
+    found = {"snapshot": run.snapshot, "lock": run.lock} if run else {}
+    return {name: digest for name, digest in found.items() if digest}

@@ -91,13 +91,15 @@ class Models:
         tags: dict[str, str | None] | None = None,
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
+        datasets: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Change fields; None leaves a field as it is, and properties are written once."""
+        """Change fields; None leaves a field as it is, properties are written once, and datasets are added."""
         with self._database.write() as connection:
             key = _row(connection, workspace, name, version, lock=True).key
             if description is not None:
                 connection.execute(update(models).where(models.c.key == key).values(description=description))
             MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
+            record_model(self._database, connection, key, None, datasets)
 
     def delete(self, workspace: str, name: str, version: int) -> None:
         with self._database.write() as connection:

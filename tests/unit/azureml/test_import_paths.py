@@ -52,6 +52,8 @@ PATHS = {
         "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
     ),
     "azureml.contrib.notebook": "NotebookRunConfig",
+    "azureml.contrib.services.aml_request": "AMLRequest rawhttp",
+    "azureml.contrib.services.aml_response": "AMLResponse",
     "azureml.contrib.tensorboard": "Tensorboard",
     "azureml.contrib.tensorboard.export": "export_to_tensorboard",
     "azureml.opendatasets": "MNIST BostonSafety ChicagoSafety Diabetes NoaaGfsWeather NoaaIsdWeather NycSafety "

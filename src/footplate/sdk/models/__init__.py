@@ -2,6 +2,7 @@
 
     model                   Model: finding, registering, downloading
     registration            the body of a registration request
+    signature               the columns of a model's samples
     model_cache             models on this machine, where scoring scripts look for them
     resource_configuration  ResourceConfiguration
     webservice              Webservice: waiting, calling, updating, deleting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import urllib.parse
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
@@ -21,6 +22,7 @@ from footplate.sdk.exceptions import (
 from footplate.sdk.labels import texts
 from footplate.sdk.models import model_cache
 from footplate.sdk.models.registration import (
+    CONVERTED_FROM,
     SAMPLE_INPUT,
     SAMPLE_OUTPUT,
     datasets_behind,
@@ -28,6 +30,7 @@ from footplate.sdk.models.registration import (
     registration,
 )
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
+from footplate.sdk.models.signature import SIGNATURE
 from footplate.sdk.status_line import transferring
 from footplate.sdk.timestamps import utc_text, utc_time
 
@@ -182,8 +185,9 @@ class Model:
         print(f"Registering model {model_name}")
         files = blob_transfer.put(workspace.session, local_files(path, child_paths))
         new = registration(
-            model_name, tags, properties, description, model_framework, model_framework_version, resource_configuration
-        )
+            model_name, tags, properties, description, model_framework, model_framework_version,
+            resource_configuration, (sample_input_dataset, sample_output_dataset),
+        )  # fmt: skip
         new = replace(new, root=os.path.basename(path), files=tuple(files), datasets=behind)
         return Model._of(workspace, workspace.session.api_for(_KINDS).models.register(workspace.id, new))
 
@@ -484,6 +488,27 @@ class Model:
         """The resources that a web service of the model gets by default, or None."""
         return ResourceConfiguration.deserialize(self._view.resources)
 
+    @property
+    def signature(self) -> Dict[str, Any]:
+        """The columns of `inputs` and `outputs` with their types, as the samples have them; {} without samples."""
+        return dict(self._view.options.get(SIGNATURE) or {})
+
+    @property
+    def lineage(self) -> Dict[str, Any]:
+        """The origin of the model: run, code, environment, datasets, and the model that it was converted from."""
+        view = self._view
+        return {
+            "run": view.run,
+            "experiment": view.experiment,
+            "snapshot": view.options.get("snapshot"),
+            "environment_lock": view.options.get("lock"),
+            "datasets": [
+                {"purpose": use.purpose, "id": use.dataset, "name": use.dataset_name, "version": use.version}
+                for use in view.datasets
+            ],
+            "converted_from": view.properties.get(CONVERTED_FROM),
+        }
+
     # ── using and changing ──
 
     def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
@@ -563,6 +588,31 @@ class Model:
         """
         self._change(properties=texts(properties))
 
+    def add_dataset_references(self, datasets: Sequence[Tuple[str, Any]]) -> None:
+        """Record further datasets behind the model.
+
+        Args:
+            datasets: Pairs of purpose and dataset.
+
+        Example:
+            dataset = ws.datasets["digits"]
+            Model(ws, "digits").add_dataset_references([("evaluation", dataset)])
+        """
+        self._change(datasets=datasets_behind(self.workspace, datasets, None, None))
+
+    def get_sas_urls(self) -> Dict[str, str]:
+        """Return an address for each file of the model, which any program of this machine can read.
+
+        Returns:
+            Addresses by the path of the file.
+
+        Example:
+            for path, address in Model(ws, "digits").get_sas_urls().items():
+                print(path, address)
+        """
+        folder = os.path.abspath(os.path.dirname(Model.get_model_path(self.name, self.version, self.workspace)))
+        return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self._view.files}
+
     def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
         """Replace the tags, the description, or both.
 
@@ -638,7 +688,7 @@ def register_from_run(
 ) -> Model:
     """Register files of a run; raise ModelPathNotFoundException if the run has no such path."""
     behind = datasets_behind(workspace, *datasets)
-    new = registration(model_name, tags, properties, description, *framework, resource_configuration)
+    new = registration(model_name, tags, properties, description, *framework, resource_configuration, datasets[1:])
     path = os.path.normpath(model_path or model_name).replace(os.sep, "/")
     new = replace(new, datasets=behind, run=run_id, run_path=path)
     return Model._of(  # pyright: ignore[reportPrivateUsage]

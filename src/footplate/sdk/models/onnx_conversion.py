@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, cast
 
+from footplate.domain.records import Lock
 from footplate.domain.serving.frameworks import served_without_code
 from footplate.domain.specs import EnvironmentSpec
-from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
 from footplate.sdk.environments.environment import Environment
-from footplate.sdk.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.models.deploying import version_spec
+from footplate.sdk.models.registration import CONVERTED_FROM
 
 if TYPE_CHECKING:
     from footplate.sdk.models.model import Model
@@ -23,8 +26,14 @@ if TYPE_CHECKING:
 EXPERIMENT = "onnx-conversions"
 SAMPLE = "sample.json"
 RESULT = "outputs/{}.onnx"
-CONVERTED_FROM = "converted_from"
-_CONVERTERS: Dict[str, Tuple[str, ...]] = {"ScikitLearn": ("skl2onnx", "onnxruntime")}
+_CONVERTERS: Dict[str, Tuple[str, ...]] = {
+    "ScikitLearn": ("skl2onnx", "onnxruntime"),
+    "PyTorch": ("onnx", "onnxscript", "onnxruntime"),
+    "TensorFlow": ("tf2onnx", "onnxruntime"),
+    "TfKeras": ("tf2onnx", "onnxruntime"),
+    "XGBoost": ("onnxmltools", "skl2onnx", "onnxruntime"),
+    "LightGBM": ("onnxmltools", "skl2onnx", "onnxruntime"),
+}
 """The packages that convert the models of a framework, and evaluate the result."""
 
 
@@ -33,27 +42,30 @@ def to_onnx(model: Model, sample_input: Any, model_name: Optional[str]) -> Model
     from footplate.sdk.config.script_run_config import ScriptRunConfig  # noqa: PLC0415  # it imports models
     from footplate.sdk.runs.experiment import Experiment  # noqa: PLC0415  # likewise
 
-    converters = _converters(model)
-    rows = _rows(model, sample_input)
-    spec = version_spec(model.workspace, [model], None).environment or EnvironmentSpec()
+    framework = _framework(model)
+    sample = _sample(model, sample_input)
+    version = version_spec(model.workspace, [model], None)
+    lock = model.workspace.session.api.locks.get(version.lock) if version.lock else None
+    environment = with_packages(version.environment or EnvironmentSpec(), _CONVERTERS[framework], lock)
     with tempfile.TemporaryDirectory(prefix="footplate-onnx-") as folder:
         with open(os.path.join(folder, SAMPLE), "w", encoding="utf-8") as file:
-            json.dump(rows, file)
+            json.dump(sample, file)
         config = ScriptRunConfig(
-            folder, command=["python", "-m", "footplate.sdk.models.onnx_job", model.id],
-            environment=with_packages(spec, converters),
+            folder, command=["python", "-m", "footplate.sdk.models.onnx_job", model.id, framework],
+            environment=environment,
         )  # fmt: skip
         run = Experiment(model.workspace, EXPERIMENT).submit(config, tags={"model": model.id})
     run.wait_for_completion()
     return run.register_model(
         model_name or model.name, RESULT.format(model.name), tags=model.tags,
         properties={CONVERTED_FROM: model.id}, model_framework="Onnx", description=model.description,
+        datasets=[(purpose, each) for purpose, datasets in model.datasets.items() for each in datasets],
         sample_input_dataset=model.sample_input_dataset, sample_output_dataset=model.sample_output_dataset,
         resource_configuration=model.resource_configuration,
     )  # fmt: skip
 
 
-def _converters(model: Model) -> Tuple[str, ...]:
+def _framework(model: Model) -> str:
     files = [file.path for file in model._view.files]  # pyright: ignore[reportPrivateUsage]
     framework = served_without_code(model.model_framework, files)
     if framework == "Onnx":
@@ -64,48 +76,74 @@ def _converters(model: Model) -> Tuple[str, ...]:
             hint=f"Footplate converts models of {', '.join(_CONVERTERS)}; register other conversions with "
             "model_framework='Onnx'",
         )
-    if len(files) != 1:
-        raise UserErrorException(f"model {model.id} has {len(files)} files", hint="register the file of the estimator")
-    return _CONVERTERS[framework]
+    return str(framework)
 
 
-def _rows(model: Model, sample: Any) -> List[List[float]]:
-    """Return the sample as rows of numbers: lists, an array, a data frame, or the model's own sample dataset."""
-    found: Any = model.sample_input_dataset if sample is None else sample
+def _sample(model: Model, given: Any) -> Any:
+    """Return the sample as JSON can hold it, or values by name where the model has several inputs."""
+    found: Any = model.sample_input_dataset if given is None else given
     if hasattr(found, "to_pandas_dataframe"):
         found = found.to_pandas_dataframe()
-    values: Any = getattr(found, "values", found)
-    rows: Any = values.tolist() if hasattr(values, "tolist") else values
-    try:
-        made = [[float(value) for value in row] for row in cast("List[List[Any]]", rows)]
-    except (TypeError, ValueError):
-        made = []
-    if not made:
+    if isinstance(found, dict):
+        made: Any = {str(name): _listed(value) for name, value in cast("Dict[Any, Any]", found).items()}
+        good = bool(made) and all(map(_is_array, made.values()))
+    else:
+        made = _listed(found)
+        good = _is_array(made)
+    if not good:
         raise UserErrorException(
-            f"sample_input is {found!r}", hint="give rows of numbers as the model takes them, such as X_test[:100]"
+            f"sample_input is {found!r:.200}",
+            hint="give numbers as the model takes them, such as X_test[:100], or {name: values} for several inputs; "
+            "without them, the model needs a sample_input_dataset",
         )
     return made
 
 
-def with_packages(spec: EnvironmentSpec, packages: Tuple[str, ...]) -> Environment:
-    """Return an environment with packages added. An existing interpreter stays as it is: the job says what it lacks."""
+def _listed(value: Any) -> Any:
+    """Return lists for an array, a tensor or a data frame."""
+    values: Any = getattr(value, "values", value)
+    return values.tolist() if hasattr(values, "tolist") else values
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value is a list of rows of numbers, of any depth."""
+    first = value
+    while isinstance(first, (list, tuple)) and first:
+        first = cast("Sequence[Any]", first)[0]
+    return isinstance(value, (list, tuple)) and isinstance(first, (int, float))
+
+
+def with_packages(spec: EnvironmentSpec, packages: Sequence[str], lock: Optional[Lock] = None) -> Environment:
+    """Return an environment with packages added; those that `lock` has installed keep their versions.
+
+    An existing interpreter stays as it is: the job reports the packages that it lacks.
+    """
     made = Environment("onnx-conversion")
+    made.environment_variables = dict(spec.variables)
     if spec.builder == "existing":
         made.python.user_managed_dependencies = True
         made.python.interpreter_path = spec.interpreter or "python"
         return made
-    if spec.builder != "venv":
-        raise WebserviceException(
-            f"the environment {spec.name!r} of the model has conda packages, which the converter is not added to",
-            hint="train the model in an environment of pip packages",
-        )
+    conda: Dict[str, Any] = spec.options.get("conda") or {"dependencies": [], "pip": spec.requirements}
     dependencies = CondaDependencies()
-    if spec.python:
-        dependencies.set_python_version(spec.python)
-    for line in (*spec.requirements, *packages):
+    for channel in conda.get("channels", ()):
+        dependencies.add_channel(channel)
+    for line in conda["dependencies"]:
+        dependencies.add_conda_package(line)
+    python = (lock.content.get("python") if lock else None) or spec.python
+    if python:
+        dependencies.set_python_version(str(python))
+    for line in (*_pinned(conda["pip"], lock), *packages):
         if line.startswith("-"):
             dependencies.set_pip_option(line)
         else:
             dependencies.add_pip_package(line)
     made.python.conda_dependencies = dependencies
     return made
+
+
+def _pinned(lines: Sequence[str], lock: Optional[Lock]) -> List[str]:
+    """Return requirements, those by name alone or with a range in the versions that a lock has."""
+    text = str(lock.content.get("requirements") or "") if lock else ""
+    pins = {package_name(line): line for line in re.findall(r"^([A-Za-z0-9._-]+==[^\s;]+)", text, re.MULTILINE)}
+    return [line if re.search(r"^-|[/@;\[]", line) else pins.get(package_name(line), line) for line in lines]

@@ -244,7 +244,13 @@ def _description(made: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
         "service": views[0].name if views else "package",
         "workspace": made.workspace.name,
         "models": [
-            {"name": view.name, "version": view.version, "root": view.root, "framework": view.framework}
+            {
+                "name": view.name,
+                "version": view.version,
+                "root": view.root,
+                "framework": view.framework,
+                "signature": view.options.get("signature"),
+            }
             for view in views
         ],
         "entry_script": spec.entry_script,

@@ -11,11 +11,14 @@ from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
+from footplate.sdk.models.signature import signature_of
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 SAMPLE_INPUT, SAMPLE_OUTPUT = "sample input", "sample output"
+CONVERTED_FROM = "converted_from"
+"""The property of a conversion that names the original."""
 
 
 def registration(
@@ -26,7 +29,9 @@ def registration(
     framework: Optional[str],
     framework_version: Optional[str],
     resources: Optional[ResourceConfiguration],
+    samples: Tuple[Any, Any] = (None, None),
 ) -> NewModel:
+    """Describe a model; its signature comes from the samples of its input and output."""
     if framework_version and not framework:
         raise WebserviceException(
             f"model_framework_version is {framework_version!r}, but model_framework is missing", hint="give both"
@@ -40,6 +45,7 @@ def registration(
         tags=texts(tags or {}),
         properties=cast("Dict[str, str]", texts(properties or {})),  # the server refuses None
         resources=resources.serialize() if resources else {},
+        options=signature_of(*samples),
     )
 
 

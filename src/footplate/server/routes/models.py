@@ -37,6 +37,7 @@ class ModelChange(Body):
     tags: dict[str, str | None] | None = None
     remove_tags: tuple[str, ...] = ()
     properties: dict[str, str] | None = None
+    datasets: tuple[tuple[str, str], ...] = ()
 
 
 def _version(text: str) -> int | None:
@@ -80,7 +81,7 @@ def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> 
 @router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
 @requires(Right.REGISTER)
 def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
-    """Change the description, tags or properties of a model version."""
+    """Change the description, tags or properties of a model version, or add datasets as (purpose, id)."""
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 

@@ -72,6 +72,7 @@ class VersionFiles:
             "path": str(folder / model.root),
             "framework": model.framework,
             "framework_version": model.framework_version,
+            "signature": model.options.get("signature"),
         }
 
     def remove(self, run: str) -> None:

@@ -43,10 +43,12 @@ def make_scorer(config: Dict[str, Any]) -> Scorer:
     from footplate.serving.worker.loaders import load_model  # noqa: PLC0415  # needs numpy
     from footplate.serving.worker.model_scorer import ModelScorer  # noqa: PLC0415  # likewise
     from footplate.serving.worker.payloads import READERS  # noqa: PLC0415  # likewise
+    from footplate.serving.worker.signature import complete  # noqa: PLC0415  # likewise
 
     described = config["models"][0]
     model = load_model(described["path"], described.get("framework"), config.get("options") or {})
     model.name, model.version = described["name"], str(described["version"])
+    complete(model, described.get("signature") or {})
     return ModelScorer(model, READERS)
 
 

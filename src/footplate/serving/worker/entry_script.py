@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from footplate.serving.worker.messages import JSON, Scorer, ScoreRequest, ScoreResponse, error_response
-from footplate.serving.worker.raw_http import RAW_HTTP, AMLRequest, AMLResponse
+from footplate.serving.worker.raw_http import RAW_HTTP, AMLRequest, AMLResponse, Headers
 
 
 class EntryScript(Scorer):
@@ -53,7 +53,7 @@ class EntryScript(Scorer):
             return error_response(f"{type(error).__name__}: {error}", 500)
 
     def _arguments(self, request: ScoreRequest) -> Any:
-        options: dict[str, Any] = {"request_headers": request.headers} if self._takes_headers else {}
+        options: dict[str, Any] = {"request_headers": Headers(request.headers)} if self._takes_headers else {}
         if self._raw:
             return [AMLRequest(request)], options
         text = _text(request)

@@ -42,6 +42,17 @@ class LoadedModel:
         """Evaluate the model; the arrays have been checked against `inputs`."""
         raise NotImplementedError
 
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        """Convert the model; `arrays` is a sample of its inputs."""
+        raise NotImplementedError
+
+    def pairs(self, arrays: Arrays, found: Arrays) -> list[tuple[Any, Any]]:
+        """Return the outputs of this model on a sample, each with the one of its conversion."""
+        expected = self.run(arrays, self.methods[0])
+        by_name = expected.keys() == found.keys()
+        return [(value, found[name]) if by_name else (value, other)
+                for (name, value), other in zip(expected.items(), found.values())]  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Call:

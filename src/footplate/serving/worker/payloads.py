@@ -52,7 +52,7 @@ def read_score(model: LoadedModel, request: ScoreRequest) -> Parsed:
     body = read_object(request.body)
     method = _method(model, body.get("method"))
     if "data" in body:
-        arrays = _data(model, body["data"])
+        arrays = read_data(model, body["data"])
         return Call(arrays, lambda results: json_response(_named(model, method, results)), method)
     if isinstance(body.get("inputs"), dict):
         return _read_inputs(model, body, method)
@@ -68,14 +68,29 @@ def _method(model: LoadedModel, wanted: Any) -> str:
     return str(wanted)
 
 
-def _data(model: LoadedModel, data: Any) -> Arrays:
+def read_data(model: LoadedModel, data: Any) -> Arrays:
+    """Return the arrays of a request: rows of the one input, columns by name, or records."""
     if isinstance(data, dict):
         return to_arrays(model.inputs, data)
     records: list[Any] = data if isinstance(data, list) else []
     if records and isinstance(records[0], dict) and len(model.inputs) > 1:
         return to_arrays(model.inputs, _columns(records))
     spec = only(model.inputs)
+    if records and isinstance(records[0], dict) and spec.columns:
+        return {spec.name: to_array(spec, _by_column(spec, records))}
     return {spec.name: to_array(spec, data)}
+
+
+def _by_column(spec: TensorSpec, records: Sequence[Any]) -> list[list[Any]]:
+    """Return records as rows in the order of the columns; a name that is missing or unknown is refused."""
+    known, found = set(spec.columns), _columns(records)
+    for name in found:
+        if name not in known:
+            raise Refused(f"there is no column {name!r}: the model takes {', '.join(spec.columns)}")
+    for name in spec.columns:
+        if name not in found:
+            raise Refused(f"column {name!r} is missing: the model takes {', '.join(spec.columns)}")
+    return [list(row) for row in zip(*(found[name] for name in spec.columns))]
 
 
 def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:

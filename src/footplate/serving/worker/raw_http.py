@@ -17,7 +17,19 @@ Run = TypeVar("Run", bound=Callable[..., Any])
 
 
 def rawhttp(run: Run) -> Run:
-    """Mark `run` to get the request itself instead of the body's text."""
+    """Mark `run` to get the request itself instead of the body's text.
+
+    Args:
+        run: The function `run` of a scoring script.
+
+    Returns:
+        The same function.
+
+    Example:
+        @rawhttp
+        def score(request: AMLRequest) -> AMLResponse:
+            return AMLResponse(request.get_data(), 200)
+    """
     setattr(run, RAW_HTTP, True)
     return run
 
@@ -39,7 +51,18 @@ class Headers(Dict[str, str]):
 
 
 class AMLRequest:
-    """A request as `@rawhttp` hands it over."""
+    """A request as `@rawhttp` hands it over.
+
+    Args:
+        request: The request that the worker received.
+
+    Example:
+        @rawhttp
+        def score(request: AMLRequest) -> AMLResponse:
+            if request.content_type == "application/json":
+                return AMLResponse(request.get_json(silent=True), 200, json_str=True)
+            return AMLResponse(request.get_data(), 200)
+    """
 
     def __init__(self, request: ScoreRequest) -> None:
         self.method = request.method
@@ -53,11 +76,30 @@ class AMLRequest:
         self._files: tuple[dict[str, str], dict[str, UploadedFile]] | None = None
 
     def get_data(self, cache: bool = True, as_text: bool = False) -> bytes | str:
-        """Return the body."""
+        """Return the body.
+
+        Args:
+            cache: Accepted and ignored: the body stays readable.
+            as_text: Whether to return text instead of bytes.
+
+        Returns:
+            The body.
+        """
         return self.data.decode() if as_text else self.data
 
     def get_json(self, force: bool = False, silent: bool = False) -> Any:
-        """Return the body as JSON; None where it is not JSON and `silent` is set."""
+        """Return the body as JSON.
+
+        Args:
+            force: Accepted and ignored: the content type does not matter.
+            silent: Whether to return None for a body that is not JSON.
+
+        Returns:
+            The decoded value.
+
+        Raises:
+            ValueError: The body is not JSON.
+        """
         try:
             return json.loads(self.data)
         except ValueError:
@@ -67,6 +109,7 @@ class AMLRequest:
 
     @property
     def json(self) -> Any:
+        """The body as JSON."""
         return self.get_json()
 
     @property
@@ -122,7 +165,18 @@ def parse_form(content_type: str, body: bytes) -> tuple[dict[str, str], dict[str
 
 
 class AMLResponse:
-    """The response of a scoring script: a value, a status, and headers."""
+    """The response of a scoring script: a value, a status, and headers.
+
+    Args:
+        message: Bytes, text, or with `json_str` any value that JSON can hold.
+        status_code: The HTTP status.
+        json_str: Whether to encode the message as JSON.
+
+    Example:
+        response = AMLResponse({"label": 1}, 200, json_str=True)
+        response.add_header("X-Model", "points:1")
+        print(response.to_response().status)
+    """
 
     def __init__(self, message: Any, status_code: int = 200, json_str: bool = False) -> None:
         self.headers: dict[str, str] = {}
@@ -132,11 +186,20 @@ class AMLResponse:
         self._is_json = json_str
 
     def add_header(self, name: str, value: str) -> None:
-        """Set one header."""
+        """Set one header.
+
+        Args:
+            name: The name of the header.
+            value: Its value.
+        """
         self.headers[name] = value
 
     def to_response(self) -> ScoreResponse:
-        """Return it as the worker sends it: bytes as they are, `json_str` as JSON, anything else as text."""
+        """Return it as the worker sends it: bytes as they are, `json_str` as JSON, anything else as text.
+
+        Returns:
+            The response.
+        """
         headers = dict(self.headers)
         chosen = next((headers.pop(name) for name in list(headers) if name.lower() == "content-type"), self.mimetype)
         if isinstance(self._message, (bytes, bytearray)):

@@ -38,11 +38,15 @@ V2_TYPES = {
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One input or output: None in `shape` stands for any length, and `shape` None for any shape."""
+    """One input or output: None in `shape` stands for any length, and `shape` None for any shape.
+
+    `columns` names the second dimension of a table.
+    """
 
     name: str
     dtype: str
     shape: tuple[int | None, ...] | None = None
+    columns: tuple[str, ...] = ()
 
     @property
     def v2_type(self) -> str:
@@ -50,13 +54,14 @@ class TensorSpec:
 
     def to_json(self) -> dict[str, Any]:
         shape = None if self.shape is None else [-1 if size is None else size for size in self.shape]
-        return {"name": self.name, "dtype": self.dtype, "shape": shape}
+        described: dict[str, Any] = {"name": self.name, "dtype": self.dtype, "shape": shape}
+        return {**described, "columns": list(self.columns)} if self.columns else described
 
 
 def to_array(spec: TensorSpec, value: Any) -> Any:
     """Return a value of a request as the array that the model takes, or raise Refused and say what was expected."""
     try:
-        array = np.asarray(value) if spec.dtype == "object" else _converted(value, spec.dtype)
+        array = np.asarray(value, dtype=object) if spec.dtype == "object" else _converted(value, spec.dtype)
     except (TypeError, ValueError, OverflowError):
         raise Refused(f"input {spec.name!r} is not an array of {spec.dtype}") from None
     return check_shape(spec, array)
@@ -80,7 +85,8 @@ def check_shape(spec: TensorSpec, array: Any) -> Any:
     )
     if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in spec.shape)
-        raise Refused(f"input {spec.name!r} has the shape {list(array.shape)}, and the model takes [{wanted}]")
+        names = f": {', '.join(spec.columns)}" if spec.columns else ""
+        raise Refused(f"input {spec.name!r} has the shape {list(array.shape)}, and the model takes [{wanted}]{names}")
     return array
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Mapping
+from typing import Any, List, Mapping, Tuple
 
-from footplate.serving.worker.loaders import find_file, sklearn
+from footplate.serving.worker.loaders import boosters, find_file, sklearn
 from footplate.serving.worker.model_scorer import LoadedModel
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np
 
@@ -24,6 +24,12 @@ class LightGBMModel(LoadedModel):
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
         return {method: np.asarray(self._booster.predict(arrays["data"], num_threads=self._threads))}
+
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        return boosters.to_onnx(self._booster, self._booster.num_feature())
+
+    def pairs(self, arrays: Arrays, found: Arrays) -> List[Tuple[Any, Any]]:
+        return boosters.pairs(self.run(arrays, "predict")["predict"], found)
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:

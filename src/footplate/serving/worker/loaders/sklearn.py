@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import pickle
-from typing import Any, List, Mapping, Optional
+from typing import Any, List, Mapping, Optional, Tuple
 
-from footplate.serving.worker.loaders import CannotLoad, find_file
+from footplate.serving.worker.loaders import CannotLoad, boosters, find_file
 from footplate.serving.worker.model_scorer import LoadedModel
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np
 
@@ -26,7 +26,7 @@ class SklearnModel(LoadedModel):
         self._columns = _names(estimator)
         features: Optional[int] = getattr(estimator, "n_features_in_", None)
         dtype = "object" if self._columns and _pandas() is not None else "float64"
-        self.inputs = [TensorSpec("data", dtype, (None, features) if features else None)]
+        self.inputs = [TensorSpec("data", dtype, (None, features) if features else None, tuple(self._columns))]
         wanted = ("predict_proba", "predict", "decision_function", "transform")
         self.methods = tuple(name for name in wanted if hasattr(estimator, name))
 
@@ -40,6 +40,19 @@ class SklearnModel(LoadedModel):
         if self._columns and pandas is not None:
             data = pandas.DataFrame(data, columns=self._columns).infer_objects()
         return {method: np.asarray(getattr(self._estimator, method)(data))}
+
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        """Convert with skl2onnx; a classifier has the outputs `label` and `probabilities`."""
+        sample = arrays["data"].astype("float32")
+        if boosters.family_of(self._estimator) in boosters.FAMILIES:
+            return boosters.to_onnx(self._estimator, sample.shape[1])
+        options = {"zipmap": False} if "predict_proba" in self.methods else None
+        skl2onnx: Any = importlib.import_module("skl2onnx")
+        return skl2onnx.to_onnx(self._estimator, sample[:1], options=options).SerializeToString()
+
+    def pairs(self, arrays: Arrays, found: Arrays) -> List[Tuple[Any, Any]]:
+        methods = [name for name in ("predict", "predict_proba") if name in self.methods]
+        return [(self.run(arrays, name)[name], value) for name, value in zip(methods, found.values())]
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:

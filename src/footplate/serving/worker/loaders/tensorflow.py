@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
+import sys
+import tempfile
 from typing import Any, Mapping, Sequence, cast
 
 from footplate.serving.worker.loaders import CannotLoad, files_of
@@ -19,6 +22,7 @@ class SavedModel(LoadedModel):
     framework = "TensorFlow"
 
     def __init__(self, folder: str) -> None:
+        self._folder = folder
         self._loaded = tf.saved_model.load(folder)  # kept: the signature refers to its variables
         signatures = dict(self._loaded.signatures)
         if not signatures:
@@ -37,6 +41,9 @@ class SavedModel(LoadedModel):
         }
         return {name: np.asarray(value.numpy()) for name, value in self._function(**tensors).items()}
 
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        return _convert(self._folder)
+
 
 class KerasModel(LoadedModel):
     """A Keras model with its inputs by name."""
@@ -45,14 +52,24 @@ class KerasModel(LoadedModel):
 
     def __init__(self, file: str) -> None:
         self._model = tf.keras.models.load_model(file, compile=False)
-        self.inputs = [_keras_spec(tensor, "input", number) for number, tensor in enumerate(self._model.inputs)]
-        self.outputs = [_keras_spec(tensor, "output", number) for number, tensor in enumerate(self._model.outputs)]
+        inputs, outputs = (getattr(self._model, kind, None) for kind in ("input", "output"))  # Sequential has neither
+        self._by_name = isinstance(inputs, dict)
+        self.inputs = _keras_specs(self._model.inputs if inputs is None else inputs, "input")
+        self.outputs = _keras_specs(self._model.outputs if outputs is None else outputs, "output")
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
-        given = [arrays[spec.name] for spec in self.inputs]
-        results = self._model(given[0] if len(given) == 1 else given, training=False)
-        listed = cast("Sequence[Any]", results) if isinstance(results, (list, tuple)) else [results]
-        return {spec.name: np.asarray(result) for spec, result in zip(self.outputs, listed)}
+        given: Any = {spec.name: arrays[spec.name] for spec in self.inputs}
+        if not self._by_name:
+            given = list(given.values()) if len(given) > 1 else next(iter(given.values()))
+        results = self._model(given, training=False)
+        if isinstance(results, dict):
+            return {name: np.asarray(value) for name, value in cast("Mapping[str, Any]", results).items()}
+        return {spec.name: np.asarray(result) for spec, result in zip(self.outputs, _listed(results))}
+
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        with tempfile.TemporaryDirectory() as folder:
+            self._model.export(folder)
+            return _convert(folder)
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
@@ -67,12 +84,39 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     )
 
 
+def _convert(folder: str) -> bytes:
+    """Convert a SavedModel by the command of tf2onnx, which keeps the names of the signature."""
+    importlib.import_module("tf2onnx")  # the error names the package if it is missing
+    with tempfile.TemporaryDirectory() as target:
+        file = os.path.join(target, "model.onnx")
+        command = [sys.executable, "-m", "tf2onnx.convert", "--saved-model", folder, "--output", file]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode or not os.path.exists(file):
+            last = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise CannotLoad(f"tf2onnx could not convert the model: {''.join(last)}\nhint: serve the model itself")
+        with open(file, "rb") as stream:
+            return stream.read()
+
+
 def _spec(name: str, tensor: Any) -> TensorSpec:
     dtype = "object" if tensor.dtype == tf.string else tensor.dtype.name
     return TensorSpec(name, dtype, None if tensor.shape.rank is None else tuple(tensor.shape.as_list()))
 
 
-def _keras_spec(tensor: Any, kind: str, number: int) -> TensorSpec:
-    name = str(getattr(tensor, "name", "") or f"{kind}_{number}").split(":")[0]
-    dtype = getattr(tensor.dtype, "name", str(tensor.dtype))
-    return TensorSpec(name, dtype, tuple(tensor.shape))
+def _keras_specs(structure: Any, kind: str) -> list[TensorSpec]:
+    """Return the tensors of a model: one, a list of them, or a dictionary by name."""
+    if isinstance(structure, dict):
+        named = cast("Mapping[str, Any]", structure)
+        return [_keras_spec(name, tensor) for name, tensor in named.items()]
+    return [
+        _keras_spec(str(getattr(tensor, "name", "") or f"{kind}_{number}").split(":")[0], tensor)
+        for number, tensor in enumerate(_listed(structure))
+    ]
+
+
+def _keras_spec(name: str, tensor: Any) -> TensorSpec:
+    return TensorSpec(name, getattr(tensor.dtype, "name", str(tensor.dtype)), tuple(tensor.shape))
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 from typing import Any, Mapping, Sequence, cast
 
 from footplate.serving.worker.loaders import CannotLoad, find_file
@@ -17,7 +18,8 @@ class TorchModel(LoadedModel):
 
     framework = "PyTorch"
 
-    def __init__(self, module: Any, inputs: Sequence[TensorSpec]) -> None:
+    def __init__(self, module: Any, inputs: Sequence[TensorSpec], file: str) -> None:
+        self._file = file
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self._module = module.to(self._device) if hasattr(module, "to") else module
         self.inputs = list(inputs)
@@ -29,13 +31,26 @@ class TorchModel(LoadedModel):
         named = cast("Mapping[str, Any]", results) if isinstance(results, dict) else _numbered(results)
         return {name: np.asarray(value.detach().cpu()) for name, value in named.items()}
 
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        """Convert the file again on the CPU: an exported program as it is, TorchScript with the sample's shapes."""
+        names = {"input_names": [spec.name for spec in self.inputs], "output_names": list(self.run(arrays, "predict"))}
+        if self._file.endswith(".pt2"):
+            made = torch.onnx.export(torch.export.load(self._file), dynamo=True, **names)
+            return made.model_proto.SerializeToString()
+        module = torch.jit.load(self._file, map_location="cpu").eval()
+        given = tuple(torch.as_tensor(arrays[spec.name]) for spec in self.inputs)
+        free = {name: {0: "batch"} for listed in names.values() for name in listed}
+        target = io.BytesIO()
+        torch.onnx.export(module, given, target, dynamo=False, dynamic_axes=free, **names)
+        return target.getvalue()
+
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     """Load an exported program or a TorchScript module; a file of weights alone is refused."""
     file = find_file(path, ".pt2", ".pt", ".pth")
     if file.endswith(".pt2"):
         program = torch.export.load(file)
-        return TorchModel(program.module(), _inputs(program))
+        return TorchModel(program.module(), _inputs(program), file)
     try:
         module = torch.jit.load(file, map_location="cpu")
     except RuntimeError:
@@ -45,7 +60,7 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
             "or give an entry script"
         ) from None
     names = [argument.name for argument in module.forward.schema.arguments[1:]]
-    return TorchModel(module.eval(), [TensorSpec(name, "float32") for name in names])
+    return TorchModel(module.eval(), [TensorSpec(name, "float32") for name in names], file)
 
 
 def _inputs(program: Any) -> Sequence[TensorSpec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -9,9 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from skl2onnx import to_onnx
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from footplate.serving.worker.loaders import CannotLoad, load_model
+from footplate.serving.worker.messages import ScoreRequest
+from footplate.serving.worker.model_scorer import ModelScorer
+from footplate.serving.worker.payloads import READERS
 
 X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], "float32"), [0, 0, 1, 1]
 
@@ -32,6 +39,16 @@ def test_onnx_never_replaces_the_gpu_by_the_cpu(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(to_onnx(LogisticRegression().fit(X, Y), X[:1]).SerializeToString())
     with pytest.raises(CannotLoad, match=r"uses only the CPU here\nhint: add onnxruntime-gpu"):
         load_model(str(tmp_path), "Onnx", {"gpus": 1})
+
+
+def test_rows_of_text_and_numbers_keep_their_types(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"color": ["red", "blue", "red"], "size": [1.0, 2.0, 3.0]})
+    encode = make_column_transformer((OneHotEncoder(), ["color"]), remainder="passthrough")
+    model = make_pipeline(encode, LinearRegression()).fit(frame, [1.0, 2.0, 3.0])
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    scorer = ModelScorer(load_model(str(tmp_path), "ScikitLearn", {}), READERS)
+    (answer,) = scorer.answer([ScoreRequest(json.dumps({"data": [["blue", 2.0], ["red", 1]]}).encode())])
+    assert np.allclose(json.loads(answer.body)["predict"], [2.0, 1.0]), answer
 
 
 def test_probabilities_in_dictionaries_become_an_array(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Requests and responses of scoring scripts that use `@rawhttp`."""

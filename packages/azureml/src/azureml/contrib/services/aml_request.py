@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.serving.worker.raw_http import AMLRequest, rawhttp
+
+__all__ = ["AMLRequest", "rawhttp"]
