@@ -101,7 +101,8 @@ def dump(home: Path) -> Any:
 async def get(app: Any, path: str) -> int:
     scope = {
         "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
-        "query_string": b"", "root_path": "", "scheme": "http", "headers": [], "client": None, "server": None,
+        "query_string": b"age=60" if "/recent/" in path else b"",
+        "root_path": "", "scheme": "http", "headers": [], "client": None, "server": None,
         "state": {STATE: Peer(os.getpid(), os.geteuid())}, "asgi": {"version": "3.0"},
     }  # fmt: skip
     statuses: list[int] = []
