@@ -17,6 +17,7 @@
     tensorboard, tensorboard_export     TensorBoard on the logs and on the metrics of runs
     notebooks, widgets, progress, status_line   output for notebooks and terminals
     labels, timestamps  tags and times in Azure's form
+    wrong_types         errors for arguments of wrong types, in place of raw exceptions
     warn                warnings that point at the user's own line
 
 Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` and

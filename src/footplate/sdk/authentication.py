@@ -10,6 +10,7 @@ import os
 from typing import Any, Dict, Optional
 
 from footplate import environ
+from footplate.sdk.wrong_types import explained
 
 
 class AbstractAuthentication:
@@ -32,6 +33,7 @@ class AbstractAuthentication:
         return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+@explained
 class InteractiveLoginAuthentication(AbstractAuthentication):
     """Azure's login in a browser. It is accepted and does nothing.
 
@@ -46,6 +48,7 @@ class InteractiveLoginAuthentication(AbstractAuthentication):
         pass
 
 
+@explained
 class ServicePrincipalAuthentication(AbstractAuthentication):
     """Azure's login of a program. It is accepted and does nothing; the password is not kept.
 
@@ -68,6 +71,7 @@ class ServicePrincipalAuthentication(AbstractAuthentication):
         pass
 
 
+@explained
 class AzureCliAuthentication(AbstractAuthentication):
     """Azure's login with the `az` command. It is accepted and does nothing.
 
@@ -82,6 +86,7 @@ class AzureCliAuthentication(AbstractAuthentication):
         pass
 
 
+@explained
 class MsiAuthentication(AbstractAuthentication):
     """Azure's login with a managed identity. It is accepted and does nothing.
 
@@ -96,6 +101,7 @@ class MsiAuthentication(AbstractAuthentication):
         pass
 
 
+@explained
 class TokenAuthentication(AbstractAuthentication):
     """Azure's login with a token. It is accepted and does nothing; the function is never called.
 

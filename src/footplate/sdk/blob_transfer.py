@@ -87,7 +87,7 @@ class RemoteBlobs:
         return held
 
     def _send(self, digest: str, path: str) -> None:
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:
             self._session.api.blobs.put(digest, file)
 
 
@@ -136,17 +136,6 @@ def write_pieces(target: str, pieces: Iterator[bytes]) -> None:
     with atomic_file(target, durable=False) as out:
         for piece in pieces:
             write_all(out, piece)
-
-
-def files_below(folder: str) -> List[Tuple[str, str]]:
-    """Return `(name with slashes, path)` of every file below `folder`, sorted. Symlinks to folders are not followed."""
-    found: List[Tuple[str, str]] = []
-    for above, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(above, name)
-            if os.path.isfile(path):
-                found.append((os.path.relpath(path, folder).replace(os.sep, "/"), path))
-    return sorted(found)
 
 
 def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence
 
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 _KINDS: Kinds = {"not_found": UserErrorException}
 
 
+@explained
 class Keyvault:
     """The secrets of one workspace, as `workspace.get_default_keyvault()` returns them.
 

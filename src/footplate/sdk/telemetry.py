@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+from footplate.sdk.wrong_types import explained
 
+
+@explained
 def set_diagnostics_collection(
     send_diagnostics: bool = True, verbosity: Any = None, reason: str = "", path: Optional[str] = None
 ) -> None:

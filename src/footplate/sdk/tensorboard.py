@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.runs.run import Run
+from footplate.sdk.wrong_types import explained
 
 LOGS = "logs/"
 START_SECONDS = 60.0
@@ -26,6 +27,7 @@ INSTALL = f"install it into this interpreter: {sys.executable} -m pip install te
 _URL = re.compile(r"https?://\S+")
 
 
+@explained
 class Tensorboard:
     """TensorBoard for one or several runs, while they run and afterwards.
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import math
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, cast
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.floats import untag_float
 from footplate.domain.replies import MetricSeries
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.runs.files import Artifact
 from footplate.sdk.runs.run import Run
 from footplate.sdk.tensorboard import INSTALL, runs_of
+from footplate.sdk.wrong_types import explained
 
 
 class _Point(NamedTuple):
@@ -28,7 +30,10 @@ class _Library(NamedTuple):
     summary: Any
 
 
-def export_to_tensorboard(run_data: Any, logsdir: str, logger: Any = None, recursive: bool = True) -> None:
+@explained
+def export_to_tensorboard(
+    run_data: Union[Run, Experiment, Sequence[Run]], logsdir: str, logger: Any = None, recursive: bool = True
+) -> None:
     """Write the metrics of runs as TensorBoard event files, to `<logsdir>/<run id>`.
 
     Numbers, lists and columns of tables become curves, and images become images.

@@ -6,8 +6,10 @@ import sys
 from typing import Any, Dict, Optional
 
 from footplate.sdk.runs.run import Run
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class RunDetails:
     """The widget of a run: a table in a notebook, one line anywhere else.
 

@@ -14,6 +14,7 @@ from footplate.sdk.keyvault import Keyvault
 from footplate.sdk.runs.experiment import Experiment, run_of_view
 from footplate.sdk.session import Session, open_session
 from footplate.sdk.timestamps import utc_text
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.domain.records import WorkspaceView
@@ -42,6 +43,7 @@ class _DefaultCluster:
         return compute.targets.AmlCompute.provisioning_configuration(self._vm_size, max_nodes=2)
 
 
+@explained
 class Workspace(CloudWorkspace):
     """The namespace of experiments, runs, models, computes, environments and data.
 
@@ -471,7 +473,7 @@ class Workspace(CloudWorkspace):
             print(ws.get_default_compute_target("cpu"))
         """
         if type not in _DEFAULT_COMPUTE:
-            raise ValueError(f"type is {type!r}; use 'cpu' or 'gpu'")
+            raise ValueError(f"type is {type!r}\nhint: use 'cpu' or 'gpu'")
         return self.compute_targets.get(_DEFAULT_COMPUTE[type])
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Optional
 
 from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget, EngineConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.wrong_types import explained
 
 
 class _CloudCompute(ComputeTarget):
@@ -46,6 +47,7 @@ class AdlaCompute(_CloudCompute):
     """
 
 
+@explained
 class AksCompute(ComputeTarget):
     """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 from footplate.sdk.compute.targets import AmlCompute, AmlComputeProvisioningConfiguration, AmlComputeStatus
 from footplate.sdk.compute.targets import ComputeTarget as _ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -18,6 +19,7 @@ class ComputeInstanceStatus(AmlComputeStatus):
     state = "Running"
 
 
+@explained
 class ComputeInstance(AmlCompute):
     """One machine. Runs that are submitted to it use it one after the other.
 

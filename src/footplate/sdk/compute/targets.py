@@ -10,6 +10,7 @@ from footplate.domain.targets import LOCAL
 from footplate.sdk import compute, notebooks
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.run import Run
@@ -56,6 +57,7 @@ class AbstractComputeTarget:
     type: Any
 
 
+@explained
 class ComputeTarget(AbstractComputeTarget):
     """A cluster of the workspace.
 
@@ -239,6 +241,7 @@ class ComputeTarget(AbstractComputeTarget):
                               "Nodes": f"{view.current_nodes} of at most {view.max_nodes}"})  # fmt: skip
 
 
+@explained
 class AmlCompute(ComputeTarget):
     """A cluster. At most `max_nodes` nodes run at once; further runs wait in its queue.
 

@@ -8,10 +8,12 @@ from typing import Any, List, Mapping, Optional, cast
 from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.config.script_run_config import NOTEBOOK, ScriptRunConfig
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 _log = logging.getLogger(__name__)
 
 
+@explained
 class NotebookRunConfig(ScriptRunConfig):
     """A notebook that runs as a job, for `experiment.submit`.
 

@@ -28,6 +28,7 @@ from footplate.sdk.environments.definition import definition
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME
 from footplate.sdk.exceptions import RunConfigurationException
+from footplate.sdk.wrong_types import explained
 
 DEFAULT_MAX_SECONDS = 2592000
 """Thirty days, as in Azure."""
@@ -39,6 +40,7 @@ _MPI = ("openmpi", "intelmpi", "mpi")
 DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfiguration]
 
 
+@explained
 class RunConfiguration(Checked):
     """Everything about a run except its source directory. An attribute that does not exist cannot be set.
 

@@ -63,7 +63,7 @@ def _write_beside(folder: str, name: str, file: str, text: str) -> str:
 
 
 def _text_of(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with open(os.fspath(path), encoding="utf-8", errors="replace") as file:
         return file.read()
 
 

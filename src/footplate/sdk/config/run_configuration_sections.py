@@ -6,10 +6,12 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.exceptions import RunConfigurationException
+from footplate.sdk.wrong_types import explained
 
 BACKENDS = ("nccl", "gloo")
 
 
+@explained
 class MpiConfiguration(Checked):
     """Processes started by MPI, for Horovod and mpi4py.
 
@@ -28,6 +30,7 @@ class MpiConfiguration(Checked):
         self._seal()
 
 
+@explained
 class TensorflowConfiguration(Checked):
     """Workers and parameter servers of TensorFlow, one node per worker; each task finds `TF_CONFIG`.
 
@@ -49,6 +52,7 @@ class TensorflowConfiguration(Checked):
         self._seal()
 
 
+@explained
 class PyTorchConfiguration(Checked):
     """Processes of torch.distributed. Each finds its rank, the world size and the address of rank 0.
 
@@ -78,6 +82,7 @@ class PyTorchConfiguration(Checked):
         self._seal()
 
 
+@explained
 class ParallelTaskConfiguration(Checked):
     """Stored with the run. Footplate has no parallel tasks.
 
@@ -100,6 +105,7 @@ class ParallelTaskConfiguration(Checked):
         self._seal()
 
 
+@explained
 class DockerConfiguration(Checked):
     """Whether the run uses a container, and how that is started. It wins over the environment's own section.
 
@@ -128,6 +134,7 @@ class DockerConfiguration(Checked):
         self._seal()
 
 
+@explained
 class DataReferenceConfiguration(Checked):
     """A directory or file of a datastore, and how a run gets it: the result of `DataReference.to_config`.
 
@@ -159,6 +166,7 @@ class DataReferenceConfiguration(Checked):
         self._seal()
 
 
+@explained
 class ApplicationEndpointConfiguration(Checked):
     """Stored with the run. Footplate does not open endpoints into a run.
 

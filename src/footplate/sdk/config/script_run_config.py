@@ -31,6 +31,7 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
 from footplate.sdk.runs.run import SCRIPT_RUN
+from footplate.sdk.wrong_types import explained
 
 NOTEBOOK = ".ipynb"
 NOTEBOOK_PACKAGES = ("nbclient", "ipykernel")
@@ -39,6 +40,7 @@ NOTEBOOK_PACKAGES = ("nbclient", "ipykernel")
 _log = logging.getLogger(__name__)
 
 
+@explained
 class ScriptRunConfig:
     """A script or command and how to run it, for `experiment.submit`.
 

@@ -58,7 +58,7 @@ def find(path: Optional[str] = None, file_name: Optional[str] = None) -> str:
 def read(path: str) -> WorkspaceConfig:
     """Read either format. Raises UserErrorException for any other file, with its path and what it lacks."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
+        with open(os.fspath(path), encoding="utf-8-sig") as file:
             data: Any = json.load(file)
     except (ValueError, OSError) as error:
         raise UserErrorException(f"{path} cannot be read as JSON: {error}", error, hint=MAKE_ONE) from error

@@ -36,7 +36,7 @@ def loads(text: str, name: str = "the YAML text") -> Any:
 
 def load_file(path: str) -> Any:
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with open(os.fspath(path), encoding="utf-8-sig", newline="") as file:
             text = file.read()
     except UnicodeDecodeError as error:
         raise YamlError(f"{path} is not UTF-8: {error.reason}", hint="save it as UTF-8") from error

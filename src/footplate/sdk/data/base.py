@@ -24,6 +24,7 @@ from footplate.sdk.data.store_access import run_of_this_process, stores_of
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.timestamps import utc_time
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 
 
+@explained
 class AbstractDataset:
     """The base of FileDataset and TabularDataset. Objects are immutable: every step returns a new dataset.
 

@@ -7,8 +7,10 @@ from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Union
 
 from footplate.domain.tables.tabular import column_type
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class DataType:
     """A type of a column, for `set_column_types`.
 

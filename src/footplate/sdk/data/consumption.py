@@ -8,6 +8,7 @@ import re
 from typing import Any, Dict, Optional
 
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 _NAME = re.compile(r"[a-zA-Z_]+[a-zA-Z0-9_]*", re.ASCII)
 _MODES = ("direct", "mount", "download")
@@ -15,6 +16,7 @@ _RISKY = ("path", "home", "user", "shell", "tmpdir", "lang", "pwd")
 _log = logging.getLogger(__name__)
 
 
+@explained
 class DatasetConsumptionConfig:
     """A dataset as an input of a run: its name there, and how the script accesses it.
 

@@ -17,11 +17,13 @@ from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
 from footplate.sdk.progress import bar
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 
+@explained
 class FileDatasetFactory:
     """Creates file datasets, as `Dataset.File`.
 
@@ -88,10 +90,13 @@ class FileDatasetFactory:
         if datastore is None:
             raise UserErrorException(f"target is {target!r}", hint="give (datastore, 'path/on/datastore')")
         if not os.path.isdir(folder):
-            raise UserErrorException(f"the folder {src_dir!r} does not exist")
+            raise UserErrorException(
+                f"the folder {src_dir!r} does not exist", hint=f"its absolute path would be {folder}"
+            )
         files = data_below(folder, lambda name: not pattern or matches(pattern, name))
         if not files:
-            raise UserErrorException(f"{src_dir!r} has no files{f' that match {pattern!r}' if pattern else ''}")
+            matching = f" that match {pattern!r}" if pattern else ""
+            raise UserErrorException(f"{src_dir!r} has no files{matching}", hint="a dataset has at least one file")
         arguments = {
             "files": files,
             "store": store_spec(datastore.workspace, datastore.name),
@@ -104,6 +109,7 @@ class FileDatasetFactory:
         return FileDataset({"sources": [source]}, datastore.workspace)
 
 
+@explained
 class Dataset:
     """Creates datasets with `Dataset.File` and `Dataset.Tabular`, and finds them by name or id.
 

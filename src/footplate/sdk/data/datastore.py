@@ -21,6 +21,7 @@ from footplate.sdk.data.datastore_kinds import (
     SqlDatastore,
 )
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -42,6 +43,7 @@ _CLASSES: Dict[str, Type[AbstractDatastore]] = {
 D = TypeVar("D", bound=AbstractDatastore)
 
 
+@explained
 class Datastore:
     """Registers and finds the datastores of a workspace.
 
@@ -570,7 +572,7 @@ class Datastore:
         Example:
             bucket = Datastore.register_gcs_bucket(ws, "gcs", "images", skip_validation=True)
         """
-        if service_account_key is not None and os.path.isfile(service_account_key):
+        if service_account_key is not None and os.path.isfile(os.fspath(service_account_key)):
             with open(service_account_key, encoding="utf-8") as file:
                 service_account_key = file.read()
         location = {"bucket": bucket, "endpoint": endpoint, "prefix": prefix}

@@ -13,11 +13,13 @@ from footplate.sdk.data.references import DataReference
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.progress import bar
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 
+@explained
 class AbstractDatastore:
     """A place for data that a workspace knows by name.
 

@@ -15,8 +15,10 @@ from footplate.sdk.data.expressions import Expression, Fields
 from footplate.sdk.data.mount_context import MountContext
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.progress import bar
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class FileDataset(AbstractDataset):
     """A dataset of files, created with `Dataset.File`. Nothing is read before it is needed.
 

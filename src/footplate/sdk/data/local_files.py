@@ -1,4 +1,4 @@
-"""The files that an upload takes from this machine, under the names that they get in a datastore.
+"""The files that an upload takes from this machine, under the names that they get in a datastore, run or model.
 
 A link that leads out of the uploaded folder is treated as in snapshots: a modest file is copied with a warning; a
 folder or a large file is an error. Links that stay in the folder are followed.

@@ -16,10 +16,12 @@ from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs.run import Run
 from footplate.sdk.workspace import Workspace
+from footplate.sdk.wrong_types import explained
 
 DATASTORE = "opendatasets"
 
 
+@explained
 class OpenDataset:
     """One of Azure's open datasets. Its files are in the folder of its name, or in folders below it.
 

@@ -16,12 +16,14 @@ from footplate.sdk.data.references import DataPath
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.session import translating
+from footplate.sdk.wrong_types import explained
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _INVALID: Kinds = {"invalid": UserErrorException}
 C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
+@explained
 class OutputFileDatasetConfig:
     """A directory that a run writes, and that becomes a dataset. Every method returns a changed copy.
 
@@ -303,6 +305,7 @@ class OutputFileDatasetConfig:
         return f"{type(self).__name__}(name={self.name!r}, mode={self.mode!r}, destination={self.destination!r})"
 
 
+@explained
 class OutputTabularDatasetConfig(OutputFileDatasetConfig):
     """An output whose files form a table, from `read_delimited_files` or `read_parquet_files`.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 from footplate.sdk.config.checked_attributes import to_camel
 from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
@@ -19,6 +20,7 @@ _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _MODES = ("mount", "download", "upload")
 
 
+@explained
 class DataReference:
     """A path of a datastore for a run. `str(reference)` is the variable that holds its path there.
 
@@ -86,7 +88,8 @@ class DataReference:
             reference = DataReference.create("images", path, DataPathComputeBinding("download"))
         """
         if datapath is None or datapath_compute_binding is None:
-            raise ValueError("datapath and datapath_compute_binding are required")
+            given = f"datapath is {datapath!r} and datapath_compute_binding is {datapath_compute_binding!r}"
+            raise ValueError(f"{given}\nhint: both are required")
         return datapath.create_data_reference(data_reference_name, datapath_compute_binding)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
@@ -170,6 +173,7 @@ class DataReference:
         return copy.copy(self)
 
 
+@explained
 class DataPath:
     """A path in a datastore, from which datasets and references can be created.
 
@@ -229,6 +233,7 @@ class DataPath:
         )  # fmt: skip
 
 
+@explained
 class DataPathComputeBinding:
     """How a DataPath appears on the node.
 

@@ -29,6 +29,7 @@ from footplate.sdk.exceptions import (
     UserErrorException,
 )
 from footplate.sdk.session import translating
+from footplate.sdk.wrong_types import explained, shown
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
@@ -45,6 +46,7 @@ _PARTITION_LENGTHS = (
 """How much later than its partition's time a row may be, by the finest time unit in the path."""
 
 
+@explained
 class TabularDataset(AbstractDataset):
     r"""A table, created with `Dataset.Tabular`. Selecting rows or columns reads nothing: it returns a new dataset.
 
@@ -130,6 +132,8 @@ class TabularDataset(AbstractDataset):
             UserErrorException: The dataset has no workspace.
             DatasetExecutionError: The data cannot be read.
         """
+        if len(separator) != 1:
+            raise UserErrorException(f"separator is {shown(separator)}", hint="give a single character")
         return self._write_to_default_datastore("csv", separator=separator)
 
     def to_parquet_files(self) -> FileDataset:

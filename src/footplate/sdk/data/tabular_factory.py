@@ -16,8 +16,10 @@ from footplate.sdk.data.store_access import store_spec, stores_of
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.exceptions import DatasetValidationError, ServiceException, UserErrorException
 from footplate.sdk.progress import bar
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class TabularDatasetFactory:
     r"""Creates tabular datasets, as `Dataset.Tabular`.
 

@@ -9,6 +9,7 @@ from footplate.domain.records import BuildView
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import AzureMLException, Kinds, UserErrorException
 from footplate.sdk.session import Session
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.environments.environment import Environment
@@ -23,6 +24,7 @@ class _Forgotten(AzureMLException):
 _KINDS: Kinds = {"not_found": _Forgotten}
 
 
+@explained
 class ImageBuildDetails:
     """A build of an environment on the server's machine, as `environment.build(workspace)` returns it.
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 from footplate.sdk.config import yaml
 from footplate.sdk.environments.requirement_files import absolute_lines
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 DEFAULT_NAME = "project_environment"
 DEFAULT_CHANNELS = ("anaconda", "conda-forge")
@@ -41,6 +42,7 @@ def package_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower() if name else requirement.strip()
 
 
+@explained
 class CondaDependencies:
     """Channels, conda packages (including python), pip packages and pip options.
 

@@ -28,6 +28,7 @@ from footplate.sdk.environments.sections import (
 )
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _KINDS: Kinds = {"not_found": UserErrorException}
 
 
+@explained
 class Environment(Checked):
     """A named definition of the packages, variables and container of a script.
 
@@ -443,6 +445,7 @@ class Environment(Checked):
         workspace.session.api_for(_KINDS).environments.label(workspace.id, _checked(name), version, labels)
 
 
+@explained
 class EnvironmentDefinition(Environment):
     """The name of `Environment` in the first versions of the SDK, where the name of an environment was optional.
 

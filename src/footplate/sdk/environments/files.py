@@ -72,7 +72,7 @@ def load_from_directory(environment: Environment, path: str) -> None:
 def _read_definition(path: str) -> Mapping[str, Any]:
     file = os.path.join(path, DEFINITION_FILE)
     try:
-        with open(file, encoding="utf-8-sig") as opened:
+        with open(os.fspath(file), encoding="utf-8-sig") as opened:
             data: Any = json.load(opened)
     except OSError as error:
         raise UserErrorException(

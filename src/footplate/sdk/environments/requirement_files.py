@@ -35,7 +35,7 @@ def _read(path: str, above: Tuple[str, ...]) -> List[str]:
     if os.path.realpath(path) in above:
         raise UserErrorException(f"requirements file {path!r} includes itself", hint="remove that -r line")
     try:
-        with open(path, encoding="utf-8-sig") as file:
+        with open(os.fspath(path), encoding="utf-8-sig") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

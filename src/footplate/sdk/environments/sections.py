@@ -11,6 +11,7 @@ from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs import snapshots
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -72,6 +73,7 @@ class ContainerRegistry(Checked):
         return f"ContainerRegistry(address={self.address!r}, username={self.username!r}, password={shown})"
 
 
+@explained
 class DockerImagePlatform(Checked):
     """The operating system and processor of an image, stored with the environment.
 
@@ -90,6 +92,7 @@ class DockerImagePlatform(Checked):
         self._seal()
 
 
+@explained
 class DockerBuildContext(Checked):
     r"""A directory with a Dockerfile: in the workspace's store, or in a git repository.
 
@@ -231,6 +234,7 @@ def _dockerfile_text(source: Any) -> str:
         raise UserErrorException(f"Dockerfile {text!r} cannot be read: {error}", error, hint=hint) from error
 
 
+@explained
 class SparkPackage(Checked):
     """A Maven package of Spark, stored with the environment.
 

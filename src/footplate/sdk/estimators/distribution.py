@@ -13,8 +13,10 @@ from footplate.sdk.config.run_configuration_sections import (
     TensorflowConfiguration,
 )
 from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class Mpi(Checked):
     """Processes started by `mpirun`, for Horovod and mpi4py.
 
@@ -31,6 +33,7 @@ class Mpi(Checked):
         self._seal()
 
 
+@explained
 class ParameterServer(Checked):
     """TensorFlow's distribution: workers, and parameter servers that hold the variables.
 

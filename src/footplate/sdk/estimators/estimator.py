@@ -22,12 +22,14 @@ from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.runs.run import ScriptRun
 from footplate.sdk.runs.submission import SUBMITTERS, submit_script
 from footplate.sdk.warn import warn_caller
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.workspace import Workspace
 
 
+@explained
 class Estimator:
     """A training script with its parameters, packages and distribution, for `experiment.submit`.
 

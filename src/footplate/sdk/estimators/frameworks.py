@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
+@explained
 class _FrameworkEstimator(Estimator):
     """An estimator with a `framework_version`; if it is missing, a default is used and logged.
 
@@ -69,6 +71,7 @@ class _FrameworkEstimator(Estimator):
         return f"AzureML-{self._framework}-{self.framework_version}{device}"
 
 
+@explained
 class TensorFlow(_FrameworkEstimator):
     """TensorFlow on one node, over MPI with Horovod, or with workers and parameter servers.
 
@@ -146,6 +149,7 @@ class Chainer(_FrameworkEstimator):
     _default_version = "5.1.0"
 
 
+@explained
 class SKLearn(_FrameworkEstimator):
     """scikit-learn, in one process on one node.
 

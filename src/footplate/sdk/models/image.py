@@ -11,6 +11,7 @@ from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -63,6 +64,7 @@ class ContainerImageConfig:
         )  # fmt: skip
 
 
+@explained
 class Image:
     r"""Models and an image configuration, which `Webservice.deploy_from_image` deploys: Azure's older way.
 
@@ -83,7 +85,9 @@ class Image:
         image.wait_for_creation(show_output=True)
     """
 
-    def __init__(self, workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, models: Sequence[Model], image_config: ContainerImageConfig
+    ) -> None:
         self.workspace = workspace
         self.name = name
         self.version = 1
@@ -95,7 +99,9 @@ class Image:
         self.image_build_log_uri = None
 
     @staticmethod
-    def create(workspace: Workspace, name: str, models: Sequence[Model], image_config: Any) -> ContainerImage:
+    def create(
+        workspace: Workspace, name: str, models: Sequence[Model], image_config: ContainerImageConfig
+    ) -> ContainerImage:
         """Combine models and an image configuration.
 
         Args:

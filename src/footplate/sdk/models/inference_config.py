@@ -9,8 +9,10 @@ from typing import Any, Optional
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class InferenceConfig:
     r"""The script that answers requests: `init()` runs once and `run(data)` for each request.
 
@@ -96,7 +98,7 @@ class InferenceConfig:
             raise WebserviceException(
                 f"{self.entry_script!r} is not the name of a Python module", hint="rename it, for example to score.py"
             )
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:
             try:
                 ast.parse(file.read(), path)
             except SyntaxError as error:

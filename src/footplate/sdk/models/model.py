@@ -33,8 +33,12 @@ from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.models.signature import SIGNATURE
 from footplate.sdk.status_line import transferring
 from footplate.sdk.timestamps import utc_text, utc_time
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.sdk.data.base import AbstractDataset
+    from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
+    from footplate.sdk.models.inference_config import InferenceConfig
     from footplate.sdk.models.packaging import ModelPackage
     from footplate.sdk.models.profiling import ModelProfile
     from footplate.sdk.models.webservice import Webservice
@@ -62,6 +66,7 @@ class Framework:
     MULTI = "Multi"
 
 
+@explained
 class Model:
     """A registered model: files under a name and a version, linked to the run that produced them.
 
@@ -143,12 +148,12 @@ class Model:
         tags: Optional[Mapping[str, Any]] = None,
         properties: Optional[Mapping[str, Any]] = None,
         description: Optional[str] = None,
-        datasets: Any = None,
+        datasets: Optional[Sequence[Tuple[str, AbstractDataset]]] = None,
         model_framework: Optional[str] = None,
         model_framework_version: Optional[str] = None,
         child_paths: Optional[Sequence[str]] = None,
-        sample_input_dataset: Any = None,
-        sample_output_dataset: Any = None,
+        sample_input_dataset: Optional[AbstractDataset] = None,
+        sample_output_dataset: Optional[AbstractDataset] = None,
         resource_configuration: Optional[ResourceConfiguration] = None,
     ) -> Model:
         """Register a local file or directory as the next version of a model.
@@ -233,8 +238,8 @@ class Model:
         workspace: Workspace,
         name: str,
         models: Sequence[Model],
-        inference_config: Any = None,
-        deployment_config: Any = None,
+        inference_config: Optional[InferenceConfig] = None,
+        deployment_config: Optional[WebserviceDeploymentConfiguration] = None,
         deployment_target: Any = None,
         overwrite: bool = False,
         show_output: bool = False,

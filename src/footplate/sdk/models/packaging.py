@@ -33,6 +33,7 @@ from footplate.sdk.exceptions import UserErrorException, WebserviceException
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.models.model import Model
@@ -56,6 +57,7 @@ CMD ["python", "-m", "footplate.serving.standalone", "/var/azureml-app", "--pyth
 """
 
 
+@explained
 class ModelPackage:
     """A packaged service, from `Model.package`.
 

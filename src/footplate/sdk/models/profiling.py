@@ -14,6 +14,7 @@ from footplate.sdk.models import deploying
 from footplate.sdk.models.deployment_configuration import AksServiceDeploymentConfiguration
 from footplate.sdk.models.webservice import Webservice, service_of
 from footplate.sdk.timestamps import utc_text
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.models.model import Model
@@ -29,6 +30,7 @@ _MEMORY, _CPU = "process_tree_rss_bytes", "process_tree_cpu_cores"
 _PERCENTILES = {"50": 50.0, "90": 90.0, "95": 95.0, "99": 99.0, "999": 99.9}
 
 
+@explained
 class ModelProfile:
     """The result of `Model.profile`: latencies, the resources that were used, and those that are recommended.
 

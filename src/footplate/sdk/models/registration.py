@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from footplate.domain.requests import NewModel
-from footplate.sdk import blob_transfer
+from footplate.sdk.data.local_files import data_below
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
@@ -53,7 +53,7 @@ def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[s
     """Return `(name in the model, path on disk)` of every file to register; names start with the model's root."""
     if os.path.isfile(path):
         return [(os.path.basename(path), path)]
-    found = blob_transfer.files_below(path)
+    found = [(name, file) for file, name in data_below(path)]
     if child_paths:
         wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
         found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class ResourceConfiguration:
     """The resources that a model needs when it is served.
 

@@ -27,14 +27,18 @@ from footplate.sdk.models.deployment_configuration import (
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.timestamps import utc_time
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
+    from footplate.sdk.models.image import ContainerImage, ContainerImageConfig
     from footplate.sdk.workspace import Workspace
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 
 
+@explained
 class Webservice:
     """A deployed model. `Webservice(workspace, name)` finds a service and returns an object of its kind.
 
@@ -125,7 +129,8 @@ class Webservice:
 
     @staticmethod
     def deploy(
-        workspace: Workspace, name: str, model_paths: Sequence[str], image_config: Any, deployment_config: Any = None,
+        workspace: Workspace, name: str, model_paths: Sequence[str], image_config: ContainerImageConfig,
+        deployment_config: Optional[WebserviceDeploymentConfiguration] = None,
         deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
         """Register local files as models, and deploy them with the script of an image configuration.
@@ -157,7 +162,8 @@ class Webservice:
 
     @staticmethod
     def deploy_from_model(
-        workspace: Workspace, name: str, models: Sequence[Model], image_config: Any, deployment_config: Any = None,
+        workspace: Workspace, name: str, models: Sequence[Model], image_config: ContainerImageConfig,
+        deployment_config: Optional[WebserviceDeploymentConfiguration] = None,
         deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
         """Deploy models with the script of an image configuration, of which no image is built.
@@ -188,8 +194,9 @@ class Webservice:
 
     @staticmethod
     def deploy_from_image(
-        workspace: Workspace, name: str, image: Any, deployment_config: Any = None, deployment_target: Any = None,
-        overwrite: bool = False,
+        workspace: Workspace, name: str, image: ContainerImage,
+        deployment_config: Optional[WebserviceDeploymentConfiguration] = None,
+        deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
         """Deploy the models and the script of an image.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type, cast
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type, cast
 
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
@@ -18,10 +18,15 @@ from footplate.sdk.models.deployment_configuration import (
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import KINDS, Webservice, service_of, show
+from footplate.sdk.wrong_types import explained
+
+if TYPE_CHECKING:
+    from footplate.sdk.models.image import ContainerImage
 
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 
 
+@explained
 class AciWebservice(Webservice):
     """A service at the gateway's own port; `deploy_configuration` describes its settings.
 
@@ -38,7 +43,7 @@ class AciWebservice(Webservice):
     deploy_configuration = AciServiceDeploymentConfiguration
 
     def update(
-        self, image: Any = None, tags: Optional[Mapping[str, Any]] = None,
+        self, image: Optional[ContainerImage] = None, tags: Optional[Mapping[str, Any]] = None,
         properties: Optional[Mapping[str, Any]] = None, description: Optional[str] = None,
         auth_enabled: Optional[bool] = None, ssl_enabled: Optional[bool] = None,
         ssl_cert_pem_file: Optional[str] = None, ssl_key_pem_file: Optional[str] = None,
@@ -77,6 +82,7 @@ class AciWebservice(Webservice):
         self._update(config, models, inference_config, share, shadow)
 
 
+@explained
 class AksWebservice(Webservice):
     """A service with replicas, and with a key unless `auth_enabled` is False.
 
@@ -93,7 +99,7 @@ class AksWebservice(Webservice):
     deploy_configuration = AksServiceDeploymentConfiguration
 
     def update(
-        self, image: Any = None, models: Optional[Sequence[Model]] = None,
+        self, image: Optional[ContainerImage] = None, models: Optional[Sequence[Model]] = None,
         inference_config: Optional[InferenceConfig] = None, share: float = 100.0, shadow: bool = False, **options: Any,
     ) -> None:  # fmt: skip
         """Change the service. A new version takes over when it is healthy, without a failed request.
@@ -125,6 +131,7 @@ class AksEndpoint(AksWebservice):
     """
 
 
+@explained
 class LocalWebservice(Webservice):
     """A service with a port of its own on this machine.
 
@@ -232,7 +239,9 @@ class LocalWebservice(Webservice):
                 except NotImplementedError:
                     print("no keys")
         """
-        raise NotImplementedError("a local service has no keys")
+        raise NotImplementedError(
+            "a local service has no keys\nhint: deploy it with AciWebservice.deploy_configuration"
+        )
 
     def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
         """Raise an error: a local service has no keys.
@@ -250,9 +259,13 @@ class LocalWebservice(Webservice):
                 except NotImplementedError:
                     print("no keys")
         """
-        raise NotImplementedError("a local service has no keys")
+        raise NotImplementedError(
+            "a local service has no keys\nhint: deploy it with AciWebservice.deploy_configuration"
+        )
 
-    def deploy_to_cloud(self, name: str, deployment_config: Any, deployment_target: Any = None) -> Webservice:
+    def deploy_to_cloud(
+        self, name: str, deployment_config: WebserviceDeploymentConfiguration, deployment_target: Any = None
+    ) -> Webservice:
         """Deploy the same models, code and environment as another service.
 
         Args:

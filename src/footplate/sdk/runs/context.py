@@ -14,6 +14,7 @@ from footplate.sdk import data, runs
 from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.runs.run import Run
 from footplate.sdk.session import Session, open_session
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     import logging
@@ -39,6 +40,7 @@ _PLAIN = frozenset((float, int, str, bool, type(None)))
 """Types that the journal writes without conversion."""
 
 
+@explained
 class _SubmittedRun(Run):
     """A run seen from inside its job. The node agent, not the script, ends it."""
 

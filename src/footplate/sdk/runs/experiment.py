@@ -10,11 +10,13 @@ from footplate.sdk.labels import texts
 from footplate.sdk.runs.filters import Filter, filters
 from footplate.sdk.runs.run import Run, make_run, runs_of
 from footplate.sdk.timestamps import utc_time
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from footplate.domain.records import ExperimentView, RunView
+    from footplate.sdk.config.script_run_config import ScriptRunConfig
     from footplate.sdk.tuning.config import HyperDriveConfig
     from footplate.sdk.tuning.run import HyperDriveRun
     from footplate.sdk.workspace import Workspace
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
 
 
+@explained
 class Experiment:
     """A named group of runs in a workspace.
 
@@ -160,7 +163,7 @@ class Experiment:
 
     def start_group(
         self,
-        children: Union[Mapping[str, Any], Sequence[Any], None] = None,
+        children: Union[Mapping[str, ScriptRunConfig], Sequence[ScriptRunConfig], None] = None,
         name: Optional[str] = None,
         run_id: Optional[str] = None,
         display_name: Optional[str] = None,

@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from footplate.domain.records import FileView
 from footplate.sdk import blob_transfer
+from footplate.sdk.data.local_files import data_below
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.runs.details import LOG_FOLDERS
 from footplate.sdk.runs.metrics import artifact_uri
@@ -74,7 +75,7 @@ def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
 def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
     if not os.path.isdir(path):
         raise UserErrorException(f"{path!r} is not a folder", hint="upload a single file with upload_file")
-    upload(session, run_id, [(posixpath.join(name, below), file) for below, file in blob_transfer.files_below(path)])
+    upload(session, run_id, [(posixpath.join(name, below), file) for file, below in data_below(path)])
 
 
 def tracked(folder: str) -> Tracked:
@@ -85,7 +86,7 @@ def tracked(folder: str) -> Tracked:
 def upload_tracked(session: Session, run_id: str, outputs: Tracked) -> None:
     """Upload the tracked outputs of a run. A file that the user uploaded under the same name is kept."""
     if os.path.isdir(outputs.path):
-        sources = [(f"{outputs.prefix}/{below}", file) for below, file in blob_transfer.files_below(outputs.path)]
+        sources = [(f"{outputs.prefix}/{below}", file) for file, below in data_below(outputs.path)]
         upload(session, run_id, sources, automatic=True)
 
 
@@ -123,10 +124,12 @@ def _new_name(stem: str) -> str:
 
 def _check_image(path: str) -> None:
     try:
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:
             beginning = file.read(16)
     except OSError as error:
-        raise AzureMLException(f"image {path!r} cannot be read: {error.strerror}", error) from error
+        raise AzureMLException(
+            f"image {path!r} cannot be read: {error.strerror}", error, hint="give the path of a file"
+        ) from error
     if not beginning.startswith(_IMAGE_BEGINNINGS) and not path.lower().endswith(".svg"):
         raise AzureMLException(f"{path!r} is not an image", hint="use a PNG, JPEG, GIF, BMP, TIFF, WebP or SVG file")
 

@@ -9,6 +9,7 @@ from footplate.sdk import notebooks, runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.labels import texts
 from footplate.sdk.runs.status import TERMINAL
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.domain.records import RunView, StoryLine
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 H = TypeVar("H", bound="RunHandle")
 
 
+@explained
 class RunHandle:
     def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         self._experiment = experiment

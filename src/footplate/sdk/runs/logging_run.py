@@ -9,12 +9,14 @@ from footplate.sdk import runs
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.runs import metrics
 from footplate.sdk.runs.handle import RunHandle
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.job.journal import Journal
     from footplate.sdk.blob_transfer import Source
 
 
+@explained
 class LoggingRun(RunHandle):
     @property
     def _journal(self) -> Journal:

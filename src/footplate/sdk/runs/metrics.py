@@ -90,14 +90,17 @@ def json_document(value: Any, name: str) -> str:
         try:
             json.loads(value)
         except ValueError as error:
-            raise UserErrorException(f"metric {name!r} is not valid JSON: {error}", error) from error
+            raise UserErrorException(f"metric {name!r} is not valid JSON: {error}", error, hint=_JSON_HINT) from error
         return value
     try:
         return json.dumps(value, default=_json_default)
     except (TypeError, ValueError) as error:
-        raise UserErrorException(f"metric {name!r} cannot be written as JSON: {error}", error) from error
+        raise UserErrorException(
+            f"metric {name!r} cannot be written as JSON: {error}", error, hint=_JSON_HINT
+        ) from error
 
 
+_JSON_HINT = "give a dictionary, or its JSON as a string"
 _NOT_PLAIN: Any = object()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.sdk import environments, models, runs
@@ -14,12 +14,14 @@ from footplate.sdk.runs.logging_run import LoggingRun
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import user_name
 from footplate.sdk.unsupported import refused
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.domain.records import RunView
     from footplate.domain.runs.run_diff import RunDiff
     from footplate.domain.stacks import ProcessStacks
     from footplate.sdk.blob_transfer import Source
+    from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
     from footplate.sdk.environments.environment import Environment
     from footplate.sdk.models.model import Model
@@ -34,6 +36,7 @@ HYPERDRIVE = "hyperdrive"
 """Azure's name for the type of a sweep."""
 
 
+@explained
 class Run(LoggingRun):
     """One execution of a script, notebook or sweep, with its metrics, logs and files.
 
@@ -404,9 +407,9 @@ class Run(LoggingRun):
         model_framework: Optional[str] = None,
         model_framework_version: Optional[str] = None,
         description: Optional[str] = None,
-        datasets: Any = None,
-        sample_input_dataset: Any = None,
-        sample_output_dataset: Any = None,
+        datasets: Optional[Sequence[Tuple[str, AbstractDataset]]] = None,
+        sample_input_dataset: Optional[AbstractDataset] = None,
+        sample_output_dataset: Optional[AbstractDataset] = None,
         resource_configuration: Optional[ResourceConfiguration] = None,
         **kwargs: Any,
     ) -> Model:
@@ -564,7 +567,10 @@ class Run(LoggingRun):
                 print(run.get_snapshot_id())
         """
         if self._refresh().snapshot:
-            raise SnapshotException(f"run {self._id} has a snapshot already: {self._view.snapshot}")
+            raise SnapshotException(
+                f"run {self._id} has a snapshot already: {self._view.snapshot}",
+                hint="a run has one snapshot; start another run",
+            )
         taken = runs.snapshots.take(self._session, os.fspath(path))
         kinds: Kinds = {"conflict": SnapshotException}
         self._known = self._session.api_for(kinds).runs.set_snapshot(self._id, taken.id)
@@ -927,6 +933,7 @@ def _class_of(type_name: Optional[str]) -> Type[Run]:
     return ScriptRun if type_name == SCRIPT_RUN else Run
 
 
+@explained
 def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_up: bool = True) -> Run:
     """Return the run with this id as an object of its own class.
 
@@ -948,6 +955,7 @@ def get_run(experiment: Experiment, run_id: str, rehydrate: bool = True, clean_u
     return experiment.workspace.get_run(run_id)
 
 
+@explained
 def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
     workspace = experiment.workspace
     other: Dict[str, Experiment] = {experiment.name: experiment}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from enum import Enum
-from typing import Any, List, Mapping, Optional, Sequence, cast
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union, cast
 
 from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
 from footplate.errors import InvalidInput
@@ -13,6 +13,10 @@ from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.policy import EarlyTerminationPolicy, NoTerminationPolicy
 from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling
+from footplate.sdk.wrong_types import explained
+
+if TYPE_CHECKING:
+    from footplate.sdk.runs.run import Run
 
 DEFAULT_MINUTES = 10080
 _MOST_PARENTS = 5
@@ -47,6 +51,7 @@ class PrimaryMetricGoal(Enum):
             raise HyperDriveConfigException(f"the goal is {goal!r}", hint="use MAXIMIZE or MINIMIZE") from None
 
 
+@explained
 class HyperDriveConfig:
     """A sweep over hyperparameters, for `experiment.submit`.
 
@@ -97,8 +102,8 @@ class HyperDriveConfig:
         policy: Optional[EarlyTerminationPolicy] = None,
         estimator: Optional[Estimator] = None,
         run_config: Optional[ScriptRunConfig] = None,
-        resume_from: Any = None,
-        resume_child_runs: Any = None,
+        resume_from: Union[Run, str, Sequence[Union[Run, str]], None] = None,
+        resume_child_runs: Union[Run, str, Sequence[Union[Run, str]], None] = None,
         pipeline: Any = None,
         debug_flag: Any = None,
         custom_run_id: Optional[str] = None,
@@ -176,6 +181,7 @@ class HyperDriveConfig:
             raise HyperDriveConfigException(error.message, hint=error.hint) from None
 
 
+@explained
 def HyperDriveRunConfig(  # Azure's older name for a function that looks like a class
     estimator: Estimator,
     hyperparameter_sampling: HyperParameterSampling,

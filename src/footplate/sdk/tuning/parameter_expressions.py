@@ -11,8 +11,10 @@ from typing import Any, List, Sequence, cast
 from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 def choice(*options: Any) -> List[Any]:
     """Choose among values.
 
@@ -33,6 +35,7 @@ def choice(*options: Any) -> List[Any]:
     return _checked("choice", values, [values])
 
 
+@explained
 def randint(upper: int) -> List[Any]:
     """Draw a whole number from 0 up to, and without, `upper`.
 
@@ -51,6 +54,7 @@ def randint(upper: int) -> List[Any]:
     return _checked("randint", [upper])
 
 
+@explained
 def uniform(min_value: float, max_value: float) -> List[Any]:
     """Draw evenly from an interval.
 
@@ -70,6 +74,7 @@ def uniform(min_value: float, max_value: float) -> List[Any]:
     return _checked("uniform", [min_value, max_value])
 
 
+@explained
 def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
     """Draw evenly from an interval, in steps: `round(uniform(min_value, max_value) / q) * q`.
 
@@ -90,6 +95,7 @@ def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
     return _checked("quniform", [min_value, max_value, _whole("quniform", q)])
 
 
+@explained
 def loguniform(min_value: float, max_value: float) -> List[Any]:
     """Draw `exp(uniform(min_value, max_value))`: the bounds are exponents of e.
 
@@ -109,6 +115,7 @@ def loguniform(min_value: float, max_value: float) -> List[Any]:
     return _checked("loguniform", [min_value, max_value])
 
 
+@explained
 def qloguniform(min_value: float, max_value: float, q: int) -> List[Any]:
     """Draw `round(exp(uniform(min_value, max_value)) / q) * q`.
 
@@ -129,6 +136,7 @@ def qloguniform(min_value: float, max_value: float, q: int) -> List[Any]:
     return _checked("qloguniform", [min_value, max_value, _whole("qloguniform", q)])
 
 
+@explained
 def normal(mu: float, sigma: float) -> List[Any]:
     """Draw from a normal distribution.
 
@@ -148,6 +156,7 @@ def normal(mu: float, sigma: float) -> List[Any]:
     return _checked("normal", [mu, sigma])
 
 
+@explained
 def qnormal(mu: float, sigma: float, q: int) -> List[Any]:
     """Draw `round(normal(mu, sigma) / q) * q`.
 
@@ -168,6 +177,7 @@ def qnormal(mu: float, sigma: float, q: int) -> List[Any]:
     return _checked("qnormal", [mu, sigma, _whole("qnormal", q)])
 
 
+@explained
 def lognormal(mu: float, sigma: float) -> List[Any]:
     """Draw `exp(normal(mu, sigma))`.
 
@@ -187,6 +197,7 @@ def lognormal(mu: float, sigma: float) -> List[Any]:
     return _checked("lognormal", [mu, sigma])
 
 
+@explained
 def qlognormal(mu: float, sigma: float, q: int) -> List[Any]:
     """Draw `round(exp(normal(mu, sigma)) / q) * q`.
 

@@ -8,8 +8,10 @@ from typing import Any, Optional
 from footplate.domain.tuning.early_stopping import Policy, check_policy
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class EarlyTerminationPolicy:
     """A rule by which trials are stopped early; `rule` is the form that the server applies.
 
@@ -56,6 +58,7 @@ class EarlyTerminationPolicy:
     _own_fields: Any = ()
 
 
+@explained
 class BanditPolicy(EarlyTerminationPolicy):
     """Stops trials whose best value is not within the slack of the best trial.
 
@@ -95,6 +98,7 @@ class BanditPolicy(EarlyTerminationPolicy):
         return self.rule.slack_amount
 
 
+@explained
 class MedianStoppingPolicy(EarlyTerminationPolicy):
     """Stops trials whose best value is worse than the median of the others' running averages.
 
@@ -113,6 +117,7 @@ class MedianStoppingPolicy(EarlyTerminationPolicy):
         super().__init__("MedianStopping", Policy("median", evaluation_interval, delay_evaluation))
 
 
+@explained
 class TruncationSelectionPolicy(EarlyTerminationPolicy):
     """Stops the given percentage of the worst trials at each interval.
 

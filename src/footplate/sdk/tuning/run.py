@@ -21,6 +21,7 @@ from footplate.sdk.tuning.config import HyperDriveConfig
 from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
 from footplate.sdk.tuning.optuna_study import export_study
 from footplate.sdk.tuning.warm_start import earlier_trials, with_past
+from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.experiment import Experiment
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
 
+@explained
 class HyperDriveRun(Run):
     """A sweep, as `experiment.submit` returns it. It goes on without the process that submitted it.
 
@@ -50,8 +52,8 @@ class HyperDriveRun(Run):
     def sweep(self) -> SweepSpec:
         """The sweep as the server carries it out."""
         spec = self._session.api.runs.get(self.id).spec
-        assert spec is not None
-        assert spec.controller is not None
+        if spec is None or spec.controller is None:
+            raise UserErrorException(f"run {self.id} is not a sweep", hint="submit a HyperDriveConfig to start one")
         return sweep_of(spec.controller)
 
     def get_trials(self) -> List[TrialView]:

@@ -8,8 +8,10 @@ from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.parameter_expressions import flat
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class HyperParameterSampling:
     """A search space and the way in which trials are drawn from it.
 

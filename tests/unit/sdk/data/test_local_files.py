@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from footplate.content.walk import MOST_COPIED
 from footplate.sdk.data.local_files import data_below, named_files
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.models import registration
+from footplate.sdk.runs import files
+
+NO_SESSION: Any = None
+"""For mistakes that are found before any request."""
 
 
 @pytest.fixture
@@ -73,3 +79,15 @@ def test_listed_files_are_followed_with_a_warning(folder: Path) -> None:
     link.symlink_to("../secret.txt")
     with pytest.warns(UserWarning, match=r"lead out of the folder.*s\.txt$"):
         assert named_files([str(link)], str(folder)) == [(str(link), "s.txt")]
+
+
+def test_models_and_folders_of_runs_take_links_as_uploads_do(folder: Path) -> None:
+    (folder / "loop").symlink_to(folder)
+    (folder / "s.txt").symlink_to("../secret.txt")
+    with pytest.warns(UserWarning, match="lead out of the folder"):
+        found = registration.local_files(str(folder), None)
+    assert [name for name, _ in found] == ["data/s.txt", "data/sub/a.txt"]
+    (folder / "out").symlink_to(folder.parent / "elsewhere")
+    for take in (registration.local_files, lambda path, _: files.upload_folder(NO_SESSION, "run", "name", path)):
+        with pytest.raises(UserErrorException, match="the link 'out' leads out of the folder"):
+            take(str(folder), None)

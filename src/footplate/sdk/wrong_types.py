@@ -1,0 +1,188 @@
+"""Errors for arguments of the wrong type, in place of the raw exceptions that they cause deep in the SDK.
+
+`explained` decorates the public classes and functions. A call that succeeds pays nothing: only after a raw exception
+are the arguments compared with the annotations, and the first that does not fit is named. Values that work although
+they are not as annotated, such as a `Path` for a string, are never refused.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import types
+import typing
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
+
+from footplate.errors import FootplateError
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+
+T = TypeVar("T")
+RAW = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
+"""Exceptions that Python raises when a value is not of the expected type."""
+
+_PLAIN = {str: "a string", int: "a whole number", float: "a number", bool: "True or False", bytes: "bytes"}
+_LONGEST = 200
+_UNIONS = (Union, getattr(types, "UnionType", Union))  # X | Y since Python 3.10
+_GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes 10 ms
+
+
+def explained(thing: T) -> T:
+    """Decorate a function, or all public methods of a class, so that arguments of a wrong type are named."""
+    if not isinstance(thing, type):
+        return cast("T", _explaining(cast("Callable[..., Any]", thing)))
+    for name, member in list(vars(thing).items()):
+        if name.startswith("_") and name not in ("__init__", "__new__"):
+            continue
+        if isinstance(member, (staticmethod, classmethod)):
+            bound = cast("Any", member)
+            setattr(thing, name, type(bound)(_explaining(bound.__func__)))
+        elif isinstance(member, types.FunctionType):
+            setattr(thing, name, _explaining(member))
+    return thing
+
+
+def _explaining(function: Any) -> Callable[..., Any]:
+    if function.__code__.co_flags & _GENERATOR:
+
+        @functools.wraps(function)
+        def iterate(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            try:
+                yield from function(*args, **kwargs)
+            except RAW as error:
+                _explain(function, args, kwargs, error)
+                raise
+
+        return iterate
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except RAW as error:
+            _explain(function, args, kwargs, error)
+            raise
+
+    return call
+
+
+def _explain(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:
+    """Raise WrongTypeException if an argument is not as annotated."""
+    import inspect  # noqa: PLC0415  # 10 ms, and only calls that fail need it
+
+    if isinstance(error, (AzureMLException, FootplateError)) or "hint:" in str(error):
+        return
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:  # too many or too few arguments: Python's own message names them
+        return
+    for name, value in given.items():
+        wanted = _annotation(function, name)
+        found = _misfit(name, value, wanted)
+        if found is not None:
+            where, wrong, instead = found
+            hint = f"give {_described(instead)}"
+            raise WrongTypeException(f"{where} is {shown(wrong)}", error, hint=hint) from error
+
+
+def shown(value: object) -> str:
+    """Return the value as it stands in a message; long ones are cut."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+
+
+class WrongTypeException(UserErrorException, TypeError):
+    """An argument of the wrong type. Code that catches Python's TypeError catches it too."""
+
+
+class _Names(Dict[str, Any]):
+    """Names in an annotation. A class that is only imported for type checkers becomes a placeholder of its name."""
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(builtins, name, None) or type(name, (), {"__placeholder__": True})
+
+
+def _annotation(function: Callable[..., Any], name: str) -> Any:
+    text = getattr(function, "__annotations__", {}).get(name, Any)
+    if not isinstance(text, str):
+        return text
+    try:
+        return eval(text, {}, _Names(getattr(function, "__globals__", {})))  # our own annotations
+    except TypeError:  # generics that this Python cannot subscript
+        return Any
+
+
+Misfit = Optional[Tuple[str, Any, Any]]
+"""The place of a value that does not fit, the value, and the type that is wanted."""
+
+
+def _misfit(where: str, value: Any, wanted: Any) -> Misfit:
+    origin = typing.get_origin(wanted)
+    if origin in _UNIONS:
+        return _union_misfit(where, value, typing.get_args(wanted))
+    if isinstance(origin, type):
+        return _container_misfit(where, value, wanted, origin)
+    return None if _fits(value, wanted) else (where, value, wanted)
+
+
+def _union_misfit(where: str, value: Any, choices: Sequence[Any]) -> Misfit:
+    found = [_misfit(where, value, each) for each in choices]
+    if not all(found):
+        return None
+    inner = [each for each in found if each and each[0] != where]  # a list with one wrong item is nearly right
+    if inner:
+        return inner[0]
+    return where, value, Union[tuple(choices)]
+
+
+def _container_misfit(where: str, value: Any, wanted: Any, origin: type) -> Misfit:
+    if not isinstance(value, origin) or isinstance(value, (str, bytes)):
+        return where, value, wanted
+    inner = typing.get_args(wanted)
+    if origin is tuple and Ellipsis not in inner:
+        pairs = zip(range(len(inner)), cast("Sequence[Any]", value), inner)
+        misfits = (_misfit(f"{where}[{index}]", each, kind) for index, each, kind in pairs)
+        return (where, value, wanted) if len(value) != len(inner) else next(filter(None, misfits), None)
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value).items()
+        items = [(f"a key of {where}", key, inner[:1]) for key, _ in pairs]
+        items += [(f"{where}[{shown(key)}]", each, inner[1:2]) for key, each in pairs]
+    elif isinstance(value, (list, tuple)):
+        items = [(f"{where}[{index}]", each, inner[:1]) for index, each in enumerate(cast("Sequence[Any]", value))]
+    else:
+        items = []
+    return next((found for at, each, kind in items if kind and (found := _misfit(at, each, kind[0]))), None)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if wanted is None or wanted is type(None):
+        return value is None
+    if isinstance(wanted, typing.ForwardRef):
+        return wanted.__forward_arg__.split("[")[0] in _kinds(value)
+    if wanted is Any or not isinstance(wanted, type):
+        return True  # type variables, and kinds that cannot be checked
+    if getattr(wanted, "__placeholder__", False):
+        return wanted.__name__ in _kinds(value)
+    if wanted in (int, float):  # numbers of numpy count too
+        return hasattr(value, "__index__" if wanted is int else "__float__") and not isinstance(value, bool)
+    return isinstance(value, wanted)
+
+
+def _kinds(value: Any) -> Sequence[str]:
+    return [kind.__name__ for kind in type(value).__mro__]
+
+
+def _described(wanted: Any) -> str:
+    """Return the type in words: "a string", "a list of strings", "a Workspace"."""
+    if typing.get_origin(wanted) in _UNIONS:
+        choices = [_described(each) for each in typing.get_args(wanted) if each is not type(None)]
+        return " or ".join(dict.fromkeys(choices))
+    origin = typing.get_origin(wanted)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return "a dictionary"
+    if isinstance(origin, type):
+        inner = [_PLAIN[each][2:] + "s" for each in typing.get_args(wanted) if each is str]
+        return f"a list of {inner[0]}" if inner else "a list"
+    if isinstance(wanted, typing.ForwardRef):
+        return f"a {wanted.__forward_arg__}"
+    name = getattr(wanted, "__name__", str(wanted))
+    return _PLAIN.get(wanted, f"an {name}" if name[:1] in "AEIOU" else f"a {name}")
