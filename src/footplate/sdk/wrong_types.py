@@ -17,7 +17,7 @@ from footplate.errors import FootplateError
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
 T = TypeVar("T")
-RAW = (AttributeError, LookupError, TypeError, ValueError, OverflowError)
+RAW = (AttributeError, LookupError, TypeError, ValueError, OverflowError, SyntaxError)
 """Exceptions that Python raises when a value is not of the expected type."""
 
 _PLAIN = {str: "a string", int: "a whole number", float: "a number", bool: "True or False", bytes: "bytes"}

@@ -70,7 +70,7 @@ from footplate.domain.runs.events import (
     WakeTimeReached,
     WarningAdded,
 )
-from footplate.domain.runs.outcomes import alive, decide, with_node
+from footplate.domain.runs.outcomes import decide, with_node, working
 from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import held_gpus, status
@@ -121,7 +121,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     if ended_by == "controller":
         return group_transitions.resume(record)
     if record.outcome is not None and record.handle is not None:
-        return (StopNodes(alive(record)),)
+        return (StopNodes(working(record)),) if working(record) else ()
     if record.wake_at is not None:
         return (WakeRun(record.wake_at),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):

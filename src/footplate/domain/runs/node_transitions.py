@@ -28,7 +28,6 @@ from footplate.domain.runs.events import (
     StopNodes,
 )
 from footplate.domain.runs.outcomes import (
-    alive,
     complete_if_all_ended,
     decide,
     decide_failure,
@@ -36,6 +35,7 @@ from footplate.domain.runs.outcomes import (
     lose_nodes,
     settle,
     with_node,
+    working,
 )
 from footplate.domain.runs.restarts import Decision
 from footplate.domain.runs.run_status import BEFORE_START, ENDED_NODES, NODE_LOST, OVER_NODES, is_equipped, is_ready
@@ -51,7 +51,7 @@ def launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
     if record.handle == event.handle:
         return record, ()
     # A cancel may have come while the engine was starting the agents.
-    late = alive(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
+    late = working(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
     return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
 
 

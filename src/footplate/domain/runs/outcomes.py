@@ -20,8 +20,7 @@ def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     if first and kind_of(record.spec).ended_by == "controller":
         return group_transitions.end(record, outcome)
     after = replace(record, outcome=outcome) if first else record
-    working = tuple(n.index for n in after.nodes if n.state not in ENDED_NODES)
-    effects: Tuple[Effect, ...] = (StopNodes(working),) if first and working else ()
+    effects: Tuple[Effect, ...] = (StopNodes(working(after)),) if first and working(after) else ()
     return settle(after, now, effects)
 
 
@@ -70,8 +69,9 @@ def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
 # ── Records ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def alive(record: RunRecord) -> Tuple[int, ...]:
-    return tuple(n.index for n in record.nodes if n.state not in OVER_NODES)
+def working(record: RunRecord) -> Tuple[int, ...]:
+    """Return the nodes whose ranks may still run. A node that only ships its last files must not be stopped."""
+    return tuple(n.index for n in record.nodes if n.state not in ENDED_NODES)
 
 
 def lose_nodes(record: RunRecord, causes: Dict[int, Cause], now: float) -> Decision:

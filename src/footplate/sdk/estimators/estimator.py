@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.targets import LOCAL
 from footplate.sdk.compute import on_demand
@@ -25,6 +25,7 @@ from footplate.sdk.warn import warn_caller
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.sdk.data.datastore_kinds import AbstractDatastore
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.workspace import Workspace
 
@@ -110,7 +111,7 @@ class Estimator:
         environment_variables: Optional[Mapping[str, Any]] = None,
         environment_definition: Optional[Environment] = None,
         inputs: Optional[Sequence[Any]] = None,
-        source_directory_data_store: Any = None,
+        source_directory_data_store: Union[AbstractDatastore, str, None] = None,
         shm_size: Optional[str] = None,
         resume_from: Any = None,
         max_run_duration_seconds: Optional[float] = None,
@@ -243,7 +244,7 @@ def script_run_config(
     estimator: Estimator,
     script_params: Optional[Mapping[str, Any]] = None,
     inputs: Optional[Sequence[Any]] = None,
-    source_directory_data_store: Any = None,
+    source_directory_data_store: Union[AbstractDatastore, str, None] = None,
 ) -> ScriptRunConfig:
     """Return the equivalent ScriptRunConfig. Arguments replace the estimator's own for this call."""
     brought = estimator.inputs if inputs is None else inputs

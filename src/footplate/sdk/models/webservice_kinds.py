@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type, cast
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type
 
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
@@ -285,9 +285,8 @@ class LocalWebservice(Webservice):
                 service.deploy_to_cloud("scoring", settings).wait_for_deployment()
         """
         api = self.workspace.session.api_for(KINDS).endpoints
-        config = cast(WebserviceDeploymentConfiguration, deployment_config)
-        version = self._resized(self._spec, config)
-        view = api.deploy(self.workspace.id, name, uuid.uuid4().hex, config.to_settings(), version)
+        version = self._resized(self._spec, deployment_config)
+        view = api.deploy(self.workspace.id, name, uuid.uuid4().hex, deployment_config.to_settings(), version)
         return service_of(self.workspace, view)
 
 

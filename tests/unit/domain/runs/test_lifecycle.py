@@ -385,6 +385,16 @@ def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tup
     assert resume(after(accepted(), *events)) == effects
 
 
+def test_an_agent_that_ships_the_last_files_is_not_stopped() -> None:
+    """Its ranks have ended. It may have been started again, by a server that was started again."""
+    shipping = after(accepted(), *TO_RUNNING, NodeExited(0))
+    assert shipping.outcome == Outcome("completed")
+    assert resume(shipping) == ()
+    again, effects = apply(shipping, NodesLaunched("another"), 99.0)
+    assert again.handle == "another"
+    assert effects == ()
+
+
 def test_the_record_keeps_the_data_of_events() -> None:
     record = after(accepted(), *TO_QUEUE, WaitReasonChanged("1 of 1 node of 'c' is busy", 2))
     assert record.waiting == Waiting("1 of 1 node of 'c' is busy", 2)
