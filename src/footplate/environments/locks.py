@@ -31,7 +31,7 @@ from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING, pip_settings
 
-_FORMAT = 3
+_FORMAT = 4
 _FIND_LINKS = re.compile(r"(?:-f|--find-links)[\s=]+(\S+)")
 _OF_THE_MOMENT = ("UV_CACHE_DIR", "UV_NO_PROGRESS", "UV_CONCURRENT_BUILDS", "UV_CONCURRENT_DOWNLOADS", "UV_LINK_MODE")
 
