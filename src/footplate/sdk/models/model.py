@@ -600,8 +600,8 @@ class Model:
             datasets: Pairs of purpose and dataset.
 
         Example:
-            dataset = ws.datasets["digits"]
-            Model(ws, "digits").add_dataset_references([("evaluation", dataset)])
+            def evaluate(model: Model) -> None:
+                model.add_dataset_references([("evaluation", ws.datasets["digits"])])
         """
         self._change(datasets=datasets_behind(self.workspace, datasets, None, None))
 
@@ -612,8 +612,9 @@ class Model:
             Addresses by the path of the file.
 
         Example:
-            for path, address in Model(ws, "digits").get_sas_urls().items():
-                print(path, address)
+            def addresses(model: Model) -> None:
+                for path, address in model.get_sas_urls().items():
+                    print(path, address)
         """
         folder = os.path.abspath(os.path.dirname(Model.get_model_path(self.name, self.version, self.workspace)))
         return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self._view.files}
