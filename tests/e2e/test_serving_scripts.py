@@ -15,6 +15,7 @@ from azureml.core import Environment, Experiment, Model, ScriptRunConfig, Worksp
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import LocalWebservice, Webservice
 from azureml.exceptions import WebserviceException
+from footplate.testing.waiting import wait_until
 
 RAW = """
 import os
@@ -78,6 +79,12 @@ def send(address: str, body: bytes | None, method: str | None = None) -> tuple[i
         return error.code, error.read(), error.headers
 
 
+def schema_of(service: Webservice) -> dict[str, Any]:
+    with urllib.request.urlopen(str(service.swagger_uri)) as response:
+        operation = json.load(response)["paths"]["/score"]["post"]
+    return operation["requestBody"]["content"]["application/json"]["schema"]
+
+
 def test_a_script_gets_requests_in_each_of_azures_forms(ws: Workspace, here: Environment, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "train.py").write_text("open('outputs/model.txt', 'w').write('trained')")
@@ -105,10 +112,8 @@ def test_a_script_gets_requests_in_each_of_azures_forms(ws: Workspace, here: Env
     assert send(address, b"nonsense")[0] == 400
     with pytest.raises(WebserviceException, match="500"):
         service.run(json.dumps({"data": [[1, 2]]}))
-    with urllib.request.urlopen(str(service.swagger_uri)) as response:
-        operation = json.load(response)["paths"]["/score"]["post"]
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert set(schema["properties"]) == {"data", "factor"}
+    # The worker of the script before describes itself until it has drained.
+    wait_until(lambda: schema_of(service).get("properties", {}).keys() == {"data", "factor"})
 
     (code / "score.py").write_text(HEADERS)
     service.reload(wait=True)
