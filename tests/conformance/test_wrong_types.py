@@ -44,7 +44,7 @@ from footplate.sdk.workspace import Workspace
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow, pytest.mark.timeout(900)]
 
-WRONG: list[Any] = [None, 7, math.nan, b"bytes", ["a", 1], {"a": 1}, object(), Path("nowhere"), "x" * 5000, ""]
+WRONG: list[Any] = [None, 7777, math.nan, b"bytes", ["a", 1], {"a": 1}, object(), Path("nowhere"), "x" * 5000, ""]
 
 LEFT_OUT = {
     "wait_for_completion", "wait_for_change", "wait_for_creation", "wait_for_profiling", "wait_for_deployment",
@@ -143,7 +143,8 @@ class World:
                 ".", compute_target="local", entry_script="train.py"
             ), "hyperparameter_sampling": RandomParameterSampling({"lr": uniform(0, 1)}),
             "primary_metric_goal": PrimaryMetricGoal.MAXIMIZE, "max_total_runs": 2, "run_config": ScriptRunConfig("."),
-            "parameter_space": {"lr": uniform(0, 1)}, "rule": {}, "min_value": 0, "max_value": 1, "q": 1, "mu": 0,
+            "parameter_space": {"lr": uniform(0, 1)}, "rule": {},
+            "max_intervals": 9, "min_value": 0, "max_value": 1, "q": 1, "mu": 0,
             "sigma": 1, "upper": 3, "evaluation_interval": 1, "truncation_percentage": 10, "type": "cpu",
             "subscription_id": workspace.subscription_id, "resource_group": workspace.resource_group,
             "workspace_name": workspace.name, "url": "http://127.0.0.1:9/", "index_url": "http://127.0.0.1:9/",

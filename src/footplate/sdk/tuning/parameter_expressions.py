@@ -218,6 +218,7 @@ def qlognormal(mu: float, sigma: float, q: int) -> List[Any]:
     return _checked("qlognormal", [mu, sigma, _whole("qlognormal", q)])
 
 
+@explained
 def when(parameter: str, values: List[Any], expression: List[Any]) -> List[Any]:
     """Draw from an expression only in trials in which another parameter has certain values. Not in Azure.
 

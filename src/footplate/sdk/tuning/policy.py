@@ -156,6 +156,7 @@ class NoTerminationPolicy(EarlyTerminationPolicy):
         super().__init__("Default", Policy())
 
 
+@explained
 class AshaPolicy(EarlyTerminationPolicy):
     """Asynchronous successive halving: one trial in `reduction_factor` goes on after each rung. Not in Azure.
 
@@ -189,6 +190,7 @@ class AshaPolicy(EarlyTerminationPolicy):
         super().__init__("Asha", rule)
 
 
+@explained
 class HyperbandPolicy(EarlyTerminationPolicy):
     """ASHA in several brackets, which begin to stop trials at different rungs. Not in Azure.
 
@@ -218,6 +220,7 @@ class HyperbandPolicy(EarlyTerminationPolicy):
         super().__init__("Hyperband", rule)
 
 
+@explained
 class PopulationBasedTraining(EarlyTerminationPolicy):
     """Replaces the worst trials by copies of the best with changed parameters. Not in Azure.
 

@@ -88,6 +88,7 @@ class BayesianParameterSampling(HyperParameterSampling):
     _expressions = ("choice", "uniform", "quniform")
 
 
+@explained
 class OptunaParameterSampling(HyperParameterSampling):
     """One of Footplate's samplers by name, or one of your own. Azure has no such class.
 
