@@ -31,7 +31,7 @@ from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
-    from footplate.sdk.models.image import ContainerImage, ContainerImageConfig
+    from footplate.sdk.models.image import ContainerImageConfig, Image
     from footplate.sdk.workspace import Workspace
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
@@ -194,7 +194,7 @@ class Webservice:
 
     @staticmethod
     def deploy_from_image(
-        workspace: Workspace, name: str, image: ContainerImage,
+        workspace: Workspace, name: str, image: Image,
         deployment_config: Optional[WebserviceDeploymentConfiguration] = None,
         deployment_target: Any = None, overwrite: bool = False,
     ) -> Webservice:  # fmt: skip
