@@ -196,7 +196,8 @@ def test_json_of_every_command_is_json(trained: Any) -> None:
     ):
         words = command.split()
         printed = trained(*words, *([] if "--json" in words else ["--json"])).stdout
-        assert json.loads(printed, parse_constant=_refuse), command
+        found = json.loads(printed, parse_constant=_refuse)
+        assert found or "--system" in words, command  # a run as short as this has no samples of the machine
     trained("runs", "logs", "-f", "latest")
 
 
