@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import urllib.request
-import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +14,6 @@ import pytest
 from azureml.core import Model, Workspace
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksWebservice, Webservice
-from footplate.domain.serving.endpoints import Replicas, RequestLimits, ServiceSettings
-from footplate.sdk.models import deploying
-from footplate.sdk.models.webservice import KINDS
 from footplate.testing.waiting import wait_until
 
 GATED = """
@@ -53,15 +48,17 @@ def script(folder: Path, text: str) -> InferenceConfig:
 def test_replicas_follow_the_queue_down_to_none(ws: Workspace, model: Model, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     config = script(tmp_path / "source", GATED.replace("GATE", repr(str(gate))))
-    rules = Replicas(0, 2, queue_per_replica=1.0, idle_seconds=1.0)
-    spec = replace(deploying.version_spec(ws, [model], config), replicas=rules)
-    settings = ServiceSettings(kind="AKS", limits=RequestLimits(timeout_seconds=300.0))
-    ws.session.api_for(KINDS).endpoints.deploy(ws.id, "sleeper", uuid.uuid4().hex, settings, spec)
-    service = Webservice(ws, "sleeper")
+    options = AksWebservice.deploy_configuration(
+        auth_enabled=False, autoscale_enabled=True, autoscale_min_replicas=0, autoscale_max_replicas=2,
+        autoscale_target_utilization=25, scoring_timeout_ms=300_000,
+    )  # fmt: skip
+    service = Model.deploy(ws, "sleeper", [model], config, options)
+    service.wait_for_deployment()
+    service.change(idle_seconds=1.0)
     service.wait_for_deployment()
 
     def counts() -> tuple[int, int]:
-        (version,) = service.versions
+        version = service.versions[-1]
         return version.replicas, version.healthy
 
     wait_until(lambda: counts() == (0, 0))

@@ -120,22 +120,29 @@ def logs(name: str, follow: bool, lines: int, version: int | None, workspace_nam
 @click.option("--shadow", is_flag=True, help="Send copies of the requests to the new version, and compare answers.")
 @click.option("--rollback", "rollback_seconds", type=click.FloatRange(0), metavar="SECONDS",
               help="Keep the old version for that long, and return to it if the new one does badly.")  # fmt: skip
+@click.option("--idle-seconds", type=click.FloatRange(0), metavar="SECONDS",
+              help="Stop the last replica after that long without a request, if the service needs none.")  # fmt: skip
+@click.option("--cors", multiple=True, metavar="ORIGIN",
+              help="A web page that may call the service, such as https://app.example.com; * is any, none removes all."
+              )  # fmt: skip
 @workspace_option
 @json_option
 def update(
-    name: str, models: tuple[str, ...], script: str | None, share: float, shadow: bool, rollback_seconds: float | None,
-    workspace_name: str | None, as_json: bool,
+    name: str, models: tuple[str, ...], script: str | None, cors: tuple[str, ...], workspace_name: str | None,
+    as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
-    """Begin a new version with other models or another script, and wait until it takes requests."""
-    if not models and script is None:
-        raise click.UsageError("give --model or --script")
+    """Change a web service, and wait until it takes requests.
+
+    Other models, another script or other idle seconds begin a new version.
+    """
+    if not models and not cors and script is None and options["rollback_seconds"] is options["idle_seconds"] is None:
+        raise click.UsageError("give --model, --script, --rollback, --idle-seconds or --cors")
     workspace = open_workspace(workspace_name)
     chosen = [Model(workspace, given, version=number) for given, number in map(parse_version, models)] or None
     service = Webservice(workspace, name)
     config = InferenceConfig(script) if script else None
-    service.change(
-        models=chosen, inference_config=config, share=share, shadow=shadow, rollback_seconds=rollback_seconds
-    )
+    origins = None if not cors else [] if cors == ("none",) else list(cors)
+    service.change(models=chosen, inference_config=config, cors=origins, **options)
     with working(f"updating {name}"):
         service.wait_for_deployment()
     view = workspace.session.api.endpoints.get(workspace.id, name)

@@ -16,6 +16,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.errors import InvalidInput
 
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+ORIGIN = re.compile(r"\*|[a-z][-+.a-z0-9]*://[^/?#@\s]+")
 KINDS = ("ACI", "AKS", "Local")
 AUTHENTICATION = ("none", "key", "token")
 MAX_REPLICAS = 100
@@ -261,6 +262,13 @@ def check_settings(settings: ServiceSettings) -> None:
         raise InvalidInput(f"rollback seconds is {settings.rollback.seconds:g}", "give 0 or more")
     if not 0 <= settings.collect_share <= 1:
         raise InvalidInput(f"collect_share is {settings.collect_share:g}", "give a share between 0 and 1")
+    for origin in settings.cors:
+        check_origin(origin)
+
+
+def check_origin(origin: str) -> None:
+    if not ORIGIN.fullmatch(origin):
+        raise InvalidInput(f"{origin!r} is not the origin of a web page", "write https://app.example.com; * is any")
 
 
 def check_version(spec: VersionSpec) -> None:

@@ -7,7 +7,7 @@ Azure's own defaults (0.1 cores and 0.5 GB) are a price, not a wish.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from footplate.domain.serving.endpoints import (
     CertificateFiles,
@@ -39,6 +39,8 @@ class WebserviceDeploymentConfiguration:
         self.gpu_cores: Optional[int] = None
         self.collect_model_data: Optional[bool] = None
         self.rollback_seconds: Optional[float] = None
+        self.idle_seconds: Optional[float] = None
+        self.cors: Optional[Sequence[str]] = None
         self.ssl_enabled: Optional[bool] = None
         self.ssl_cert_pem_file: Optional[str] = None
         self.ssl_key_pem_file: Optional[str] = None
@@ -49,7 +51,7 @@ class WebserviceDeploymentConfiguration:
         old = before or ServiceSettings(kind=self.kind)
         return ServiceSettings(
             kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
-            cors=old.cors,
+            cors=old.cors if self.cors is None else _all(self.cors),
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
             start_seconds=old.start_seconds, rollback=self._rollback(old.rollback),
             tls=None if self.ssl_enabled is False else old.tls,
@@ -59,7 +61,14 @@ class WebserviceDeploymentConfiguration:
         )  # fmt: skip
 
     def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
-        return before
+        if self.idle_seconds is None:
+            return before
+        if before.minimum > 0:
+            raise WebserviceException(
+                f"idle_seconds is {self.idle_seconds:g}, and the service always has {before.minimum} replicas",
+                hint="let it stop all of them: service.update(autoscale_enabled=True, autoscale_min_replicas=0)",
+            )
+        return replace(before, idle_seconds=self.idle_seconds)
 
     def certificate(self, before: Optional[ServiceTls] = None) -> Optional[CertificateFiles]:
         """Read the files of the certificate; None if none were given, and the service keeps what it has."""
@@ -226,9 +235,9 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
 
     def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
         if self.num_replicas is not None:
-            return Replicas(self.num_replicas, self.num_replicas)
+            return replace(before, minimum=self.num_replicas, maximum=self.num_replicas)
         if self.autoscale_enabled is False:
-            return Replicas(before.minimum or 1, before.minimum or 1)
+            return replace(before, minimum=before.minimum or 1, maximum=before.minimum or 1)
         low, high = self.autoscale_min_replicas, self.autoscale_max_replicas
         if self.autoscale_enabled is None and low is None and high is None:
             return before
@@ -236,7 +245,8 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         share = (self.autoscale_target_utilization or 70) / 100.0
         minimum = before.minimum if low is None else low
         maximum = max(minimum, before.maximum if high is None else high, 1)
-        return Replicas(minimum, maximum, max(1.0, 4.0 * concurrent * share))
+        queue = max(1.0, 4.0 * concurrent * share)
+        return replace(before, minimum=minimum, maximum=maximum, queue_per_replica=queue)
 
     def _limits(self, before: RequestLimits) -> RequestLimits:
         if self.scoring_timeout_ms is None:
@@ -286,3 +296,7 @@ def known_keys(config: Optional[WebserviceDeploymentConfiguration]) -> Dict[str,
     """Return the keys that a configuration chooses."""
     given = {which: getattr(config, f"{which}_key", None) for which in ("primary", "secondary")}
     return {which: str(value) for which, value in given.items() if value is not None}
+
+
+def _all(given: Sequence[str]) -> Tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -518,8 +518,12 @@ class Webservice:
         share: float = 100.0,
         shadow: bool = False,
         rollback_seconds: Optional[float] = None,
+        idle_seconds: Optional[float] = None,
+        cors: Optional[Sequence[str]] = None,
     ) -> None:
-        """Begin a new version, whatever the kind of the service; other settings stay. Azure has no such method.
+        """Change a service of any kind; what is not given stays. Azure has no such method.
+
+        Other models, another script or other `idle_seconds` begin a new version.
 
         Args:
             models: The new models; the same by default.
@@ -528,6 +532,9 @@ class Webservice:
             shadow: Whether it gets copies of requests instead, whose answers are dropped.
             rollback_seconds: How long the old version stays, to take the requests back if the new one has
                 more errors or is much slower.
+            idle_seconds: How long the last replica of a service that needs none stays without a request.
+            cors: The origins of web pages that may call the service, such as `https://app.example.com`; `*` is
+                any, and an empty list is none.
 
         Raises:
             WebserviceException: A change is in progress, or a value is not valid.
@@ -535,9 +542,10 @@ class Webservice:
         Example:
             def try_out(service: Webservice, model: Model) -> None:
                 service.change(models=[model], share=10, rollback_seconds=600)
+                service.change(cors=["https://app.example.com"])
         """
         config = self._configuration()
-        config.rollback_seconds = rollback_seconds
+        config.rollback_seconds, config.idle_seconds, config.cors = rollback_seconds, idle_seconds, cors
         self._update(config, models, inference_config, share, shadow)
 
     def _update(

@@ -19,6 +19,7 @@ from footplate.content.blobs import BlobFolder
 from footplate.disk import atomic_write
 from footplate.domain.records import ModelView
 from footplate.domain.serving.endpoints import EndpointRecord, VersionRecord
+from footplate.serving.gateway.routes import OLDER
 
 
 class VersionFiles:
@@ -86,4 +87,5 @@ class VersionFiles:
         """Remove what is left of a deleted service."""
         for version in record.versions:
             self.remove(version.run)
-        self.collected(record).unlink(missing_ok=True)
+        for path in (self.collected(record), Path(f"{self.collected(record)}{OLDER}")):
+            path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@
     dispatch         queues, batches, weights, retries
     worker_link      the connection to one worker
     authentication   keys and tokens
+    collection       samples of requests and responses, in files of a bounded size
     metrics          Prometheus' text, and percentiles for the server
 
 It survives a restart of the server: routes are pushed to it as a file, and it keeps answering from the last one.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from footplate.serving.gateway import metrics
 from footplate.serving.gateway.authentication import is_allowed
+from footplate.serving.gateway.collection import collect
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpRequest, HttpResponse, Respond
 from footplate.serving.gateway.routes import Limits, Service
@@ -20,6 +19,8 @@ from footplate.serving.gateway.worker_link import Answer
 PREFIX = "/api/v1/service/"
 _SMALL_BODY = Limits().body_bytes
 _FORWARDED = ("score", "v1/", "v2")
+_ID_HEADERS = ("x-ms-request-id", "x-request-id")
+_LONGEST_ID = 128
 
 
 class GatewayApplication:
@@ -43,7 +44,7 @@ class GatewayApplication:
         if service.tls is not None and self._only is None:
             respond(_json(403, {"message": f"service {service.name} takes requests over TLS, at port {service.port}"}))
             return
-        request_id = request.headers.get("x-request-id") or os.urandom(8).hex()
+        request_id = _request_id(request)
         reply = _reply_with(respond, service, request, request_id)
         if request.method == "OPTIONS" and service.cors:
             reply(HttpResponse(204))
@@ -80,8 +81,8 @@ class GatewayApplication:
             "q": request.target.partition("?")[2],
             "h": {name: value for name, value in request.headers.items() if name != "authorization"},
             "n": len(request.body),
-            "id": request_id,
         }
+        item["h"].update(dict.fromkeys(_ID_HEADERS, request_id))
 
         def done(answer: Answer) -> None:
             status, content_type, headers, body = answer
@@ -100,30 +101,21 @@ class GatewayApplication:
 
     def _metrics(self) -> str:
         versions = [version for pool in self._pools.values() for version in pool.pools.values()]
-        lines = [line for v in versions for line in v.metrics.lines(v.waiting, v.healthy)]
-        return metrics.HEADER + "\n".join(lines) + "\n"
+        return metrics.text((version.metrics, version.waiting, version.healthy) for version in versions)
 
 
-def collect(service: Service, request: HttpRequest, answer: Answer, request_id: str) -> None:
-    """Append a sample of requests and responses to the service's file (`collect_model_data`)."""
-    if not service.collect or random.random() >= service.collect_share:
-        return
-    line = {
-        "time": time.time(),
-        "id": request_id,
-        "status": answer[0],
-        "request": request.body.decode("utf-8", "replace"),
-        "response": answer[3].decode("utf-8", "replace"),
-    }
-    with open(service.collect, "a", encoding="utf-8") as file:
-        file.write(json.dumps(line) + "\n")
+def _request_id(request: HttpRequest) -> str:
+    """Return the id that the client gave, or a new one: ids are written to logs, so they are short and plain."""
+    given = next((request.headers[name] for name in _ID_HEADERS if request.headers.get(name)), "")
+    is_plain = given.isascii() and given.isprintable() and len(given) <= _LONGEST_ID
+    return given if given and is_plain else os.urandom(8).hex()
 
 
 def _reply_with(
     respond: Respond, service: Service, request: HttpRequest, request_id: str
 ) -> Callable[[HttpResponse], None]:
     """Return a function that adds the headers that every response of a service has."""
-    extra = {"x-request-id": request_id, "x-ms-request-id": request_id, **_cors(service, request)}
+    extra = {**dict.fromkeys(_ID_HEADERS, request_id), **_cors(service, request)}
 
     def reply(response: HttpResponse) -> None:
         headers = {**response.headers, **extra}
@@ -138,14 +130,16 @@ def _cors(service: Service, request: HttpRequest) -> dict[str, str]:
         return {}
     return {
         "access-control-allow-origin": origin,
-        "access-control-allow-headers": "authorization, content-type",
+        "access-control-allow-headers": ", ".join(("authorization", "content-type", *_ID_HEADERS)),
+        "access-control-expose-headers": ", ".join(_ID_HEADERS),
         "access-control-allow-methods": "GET, POST, OPTIONS",
         "vary": "origin",
     }
 
 
 def _address(service: Service, only: str | None) -> str:
-    return "/" if only else f"{PREFIX}{service.name}/"
+    """Return what stands before the paths of the document, which begin with a slash."""
+    return "/" if only else f"{PREFIX}{service.name}"
 
 
 def _json(status: int, value: Any) -> HttpResponse:

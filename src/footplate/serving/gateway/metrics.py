@@ -66,24 +66,36 @@ class VersionMetrics:
             "p99_seconds": times[min(len(times) - 1, len(times) * 99 // 100)] if times else None,
         }
 
-    def lines(self, queue: int, workers: int) -> Iterable[str]:
-        """Yield the lines of Prometheus' text format."""
-        for status, count in sorted(self.statuses.items()):
-            yield f'footplate_requests_total{{{self.labels},status="{status}"}} {count}'
-        yield from self.seconds.lines("footplate_request_seconds", self.labels)
-        yield from self.batches.lines("footplate_batch_size", self.labels)
-        yield f"footplate_queue_length{{{self.labels}}} {queue}"
-        yield f"footplate_workers{{{self.labels}}} {workers}"
-        yield f"footplate_retries_total{{{self.labels}}} {self.retries}"
-        yield f"footplate_shadow_differences_total{{{self.labels}}} {self.shadow_differences}"
+    def families(self, queue: int, workers: int) -> Iterable[Iterable[str]]:
+        """Yield the lines of each family of `FAMILIES`, in Prometheus' text format."""
+        yield (f'footplate_requests_total{{{self.labels},status="{s}"}} {n}' for s, n in sorted(self.statuses.items()))
+        yield self.seconds.lines("footplate_request_seconds", self.labels)
+        yield self.batches.lines("footplate_batch_size", self.labels)
+        yield [f"footplate_queue_length{{{self.labels}}} {queue}"]
+        yield [f"footplate_workers{{{self.labels}}} {workers}"]
+        yield [f"footplate_retries_total{{{self.labels}}} {self.retries}"]
+        yield [f"footplate_shadow_differences_total{{{self.labels}}} {self.shadow_differences}"]
 
 
-HEADER = """\
-# TYPE footplate_requests_total counter
-# TYPE footplate_request_seconds histogram
-# TYPE footplate_batch_size histogram
-# TYPE footplate_queue_length gauge
-# TYPE footplate_workers gauge
-# TYPE footplate_retries_total counter
-# TYPE footplate_shadow_differences_total counter
-"""
+FAMILIES = (
+    ("footplate_requests_total", "counter", "Requests that were answered, by status."),
+    ("footplate_request_seconds", "histogram", "Time from a request to its answer, waiting included."),
+    ("footplate_batch_size", "histogram", "Requests that a worker got together."),
+    ("footplate_queue_length", "gauge", "Requests that wait for a worker."),
+    ("footplate_workers", "gauge", "Workers that are up."),
+    ("footplate_retries_total", "counter", "Requests that were sent again because their worker ended."),
+    ("footplate_shadow_differences_total", "counter", "Answers of a shadow that differ from those of the service."),
+)
+
+
+def text(versions: Iterable[tuple[VersionMetrics, int, int]]) -> str:
+    """Return Prometheus' text: the lines of all versions, family by family, as the format demands.
+
+    Each version comes with the length of its queue and its number of workers.
+    """
+    by_version = [list(figures.families(queue, workers)) for figures, queue, workers in versions]
+    lines: list[str] = []
+    for place, (name, kind, words) in enumerate(FAMILIES):
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+        lines += [line for families in by_version for line in families[place]]
+    return "\n".join(lines) + "\n"

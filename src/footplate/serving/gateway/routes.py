@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1 << 20
+OLDER = ".1"
+"""The ending of the file of samples before the present one."""
 
 
 @dataclass(frozen=True)

@@ -49,22 +49,46 @@ def _schemas(hello: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     if not signature:
         return {}, {}
     inputs: list[dict[str, Any]] = signature["inputs"]
-    properties: dict[str, Any] = {"method": {"type": "string", "enum": signature.get("methods", ["predict"])}}
+    methods: list[str] = signature.get("methods") or ["predict"]
+    by_name = {"type": "object", "properties": {tensor["name"]: _tensor(tensor) for tensor in inputs}}
+    properties: dict[str, Any] = {"method": {"type": "string", "enum": methods}, "inputs": by_name}
+    example: dict[str, Any] = {"inputs": {tensor["name"]: _example(tensor) for tensor in inputs}}
     if len(inputs) == 1:
         properties["data"] = _tensor(inputs[0])
-    properties["inputs"] = {"type": "object", "properties": {tensor["name"]: _tensor(tensor) for tensor in inputs}}
-    return {"type": "object", "properties": properties}, {"type": "object"}
+        example = {"data": _example(inputs[0]), "method": methods[0]}
+    request: dict[str, Any] = {"type": "object", "properties": properties}
+    if all(_is_known(tensor) for tensor in inputs):
+        request["example"] = example
+    return request, {"type": "object"}
 
 
-_TYPES = {"f": "number", "i": "integer", "u": "integer", "b": "boolean", "o": "string"}
+_TYPES = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
+_EXAMPLES = {"number": 0.0, "integer": 0, "boolean": False}
 
 
 def _tensor(tensor: dict[str, Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": _TYPES.get(str(tensor["dtype"])[0], "number")}
-    if tensor["dtype"] == "object":
-        schema = {}
-    for size in reversed(tensor["shape"] or ()):
+    """Describe an input; one whose shape is not known is any JSON."""
+    if tensor["shape"] is None:
+        return {}
+    kind = _TYPES.get(tensor["dtype"][0])
+    schema: dict[str, Any] = {"type": kind} if kind else {}
+    for size in reversed(tensor["shape"]):
         schema = {"type": "array", "items": schema}
         if size > 0:
             schema.update(minItems=size, maxItems=size)
+    if tensor.get("columns"):
+        schema["description"] = f"Columns: {', '.join(tensor['columns'])}. Records by name are accepted too."
     return schema
+
+
+def _is_known(tensor: dict[str, Any]) -> bool:
+    """Whether zeros are sure to fit: the types of a table with named columns may differ by column."""
+    return tensor["shape"] is not None and not (tensor["dtype"] == "object" and tensor.get("columns"))
+
+
+def _example(tensor: dict[str, Any]) -> Any:
+    """Return zeros, one in each dimension of any length."""
+    value: Any = _EXAMPLES.get(_TYPES.get(tensor["dtype"][0], ""), "")
+    for size in reversed(tensor["shape"] or ()):
+        value = [value] * max(1, size)
+    return value

@@ -49,6 +49,7 @@ class EntryScript(Scorer):
         try:
             return to_response(self._run(*arguments, **options))
         except Exception as error:
+            sys.stderr.write(f"request {request.headers.get('x-request-id', 'without an id')} failed\n")
             traceback.print_exc()
             return error_response(f"{type(error).__name__}: {error}", 500)
 

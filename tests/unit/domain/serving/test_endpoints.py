@@ -38,6 +38,8 @@ def test_a_good_service_name_is_accepted(name: str) -> None:
         (ServiceSettings(rollback=Rollback(seconds=-1)), "seconds is -1"),
         (ServiceSettings(limits=RequestLimits(timeout_seconds=0)), "timeout_seconds is 0"),
         (ServiceSettings(collect_share=2), "collect_share is 2"),
+        (ServiceSettings(cors=("app.example.com",)), "'app.example.com' is not the origin"),
+        (ServiceSettings(cors=("https://app.example.com/",)), "is not the origin of a web page"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings: ServiceSettings, words: str) -> None:

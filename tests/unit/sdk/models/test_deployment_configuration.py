@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.serving.endpoints import Replicas, ServiceSettings
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.webservice_kinds import AciWebservice, AksWebservice
 
 
@@ -32,6 +34,31 @@ def test_options_that_only_azure_has_are_named_in_one_warning() -> None:
 def test_options_that_are_given_by_their_default_warn_nobody(recwarn: pytest.WarningsRecorder) -> None:
     AksWebservice.deploy_configuration(enable_app_insights=False, num_replicas=2, cpu_cores=1, memory_gb=2)
     assert not list(recwarn)
+
+
+def test_idle_seconds_are_for_services_that_need_no_replica() -> None:
+    config = WebserviceDeploymentConfiguration()
+    config.idle_seconds = 5.0
+    assert config.to_replicas(Replicas(0, 3, 2.0)) == Replicas(0, 3, 2.0, 5.0)
+    with pytest.raises(WebserviceException, match="idle_seconds is 5, and the service always has 2 replicas") as caught:
+        config.to_replicas(Replicas(2, 3))
+    assert "autoscale_min_replicas=0" in str(caught.value.hint)
+
+
+def test_other_numbers_of_replicas_keep_the_idle_seconds() -> None:
+    before = Replicas(0, 2, 4.0, 5.0)
+    options: list[dict[str, Any]] = [{"num_replicas": 3}, {"autoscale_max_replicas": 4}, {"autoscale_enabled": False}]
+    for each in options:
+        assert AksWebservice.deploy_configuration(**each).to_replicas(before).idle_seconds == 5.0
+
+
+def test_origins_that_are_not_given_stay_and_an_empty_list_removes_them() -> None:
+    config, before = WebserviceDeploymentConfiguration(), ServiceSettings(cors=("https://a.example",))
+    assert config.to_settings(before).cors == before.cors
+    config.cors = "https://b.example"
+    assert config.to_settings(before).cors == ("https://b.example",)
+    config.cors = []
+    assert config.to_settings(before).cors == ()
 
 
 def test_a_certificate_needs_both_files() -> None:

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openapi_spec_validator
 import pytest
 import tritonclient.http as triton
+from prometheus_client.parser import text_string_to_metric_families
 from sklearn.linear_model import LinearRegression
 
 from footplate.serving.gateway.authentication import make_token
+from footplate.serving.gateway.collection import BODY_BYTES, append
+from footplate.serving.gateway.routes import OLDER
 from footplate.testing.waiting import wait_until
 
 from .conftest import GatewayProcess
@@ -160,7 +164,7 @@ def test_requests_of_a_version_without_workers_go_to_its_successor(gateway: Gate
     }
     gateway.write()
     wait_until(lambda: gateway.healthy("s") == {"1": 1, "2": 0})
-    answers: list[tuple[int, bytes]] = []
+    answers: list[Any] = []
     client = threading.Thread(target=lambda: answers.append(gateway.score("s")[::2]))
     client.start()
     wait_until(lambda: gateway.status("s")["2"]["queue"] == 1)
@@ -239,13 +243,27 @@ def test_browsers_of_known_origins_are_let_in(gateway: GatewayProcess) -> None:
     assert "access-control-allow-origin" not in gateway.ask(path, origin="https://other.example")[1]
 
 
-def test_metrics_are_in_the_text_format_of_prometheus(gateway: GatewayProcess) -> None:
-    gateway.route("echo", [gateway.worker("echo")])
+def test_figures_of_all_versions_are_grouped_as_prometheus_demands(gateway: GatewayProcess) -> None:
+    gateway.route("echo", {"1": [gateway.worker("echo")], "2": [gateway.worker("other")]}, version_2={"weight": 0})
     for _ in range(3):
         gateway.score("echo")
     text = gateway.ask("/metrics", None, "GET")[2].decode()
-    assert 'footplate_requests_total{service="echo",version="1",status="200"} 3' in text
-    assert 'footplate_request_seconds_count{service="echo",version="1"} 3' in text
+    families = list(text_string_to_metric_families(text))
+    names = [family.name for family in families]
+    assert len(set(names)) == len(names) == text.count("# TYPE")
+    requests, seconds = families[0], families[1]
+    assert [(sample.labels["version"], sample.labels["status"], sample.value) for sample in requests.samples] == [
+        ("1", "200", 3.0)
+    ]
+    counts = {s.labels["version"]: s.value for s in seconds.samples if s.name == "footplate_request_seconds_count"}
+    assert (seconds.type, counts) == ("histogram", {"1": 3.0, "2": 0.0})
+
+
+def test_an_id_that_does_not_belong_into_logs_is_replaced(gateway: GatewayProcess) -> None:
+    gateway.route("echo", [gateway.worker("echo")])
+    for given in ("x" * 129, "caf\u00e9", "a\tb", ""):
+        found = gateway.score("echo", x_ms_request_id=given)[1]["x-ms-request-id"]
+        assert found != given and len(found) == 16
 
 
 def test_a_share_of_requests_is_collected(gateway: GatewayProcess, tmp_path: Path) -> None:
@@ -254,6 +272,25 @@ def test_a_share_of_requests_is_collected(gateway: GatewayProcess, tmp_path: Pat
     wait_until(lambda: (tmp_path / "c.jsonl").exists() and (tmp_path / "c.jsonl").read_text())
     collected = json.loads((tmp_path / "c.jsonl").read_text())
     assert (collected["status"], collected["request"], collected["response"]) == (200, "hello", '"hello"')
+
+
+def test_samples_of_long_bodies_are_cut_and_lost_ones_fail_nobody(gateway: GatewayProcess, tmp_path: Path) -> None:
+    samples, worker = tmp_path / "c.jsonl", gateway.worker("echo")
+    gateway.route("echo", [worker], collect=str(samples), collect_share=1.0)
+    gateway.score("echo", b"x" * 300_000)
+    wait_until(lambda: samples.exists() and samples.read_text().endswith("\n"))
+    collected = json.loads(samples.read_text())
+    assert (len(collected["request"]), collected["request_bytes"]) == (BODY_BYTES, 300_000)
+    gateway.route("broken", [worker], collect=str(tmp_path / "missing" / "c.jsonl"), collect_share=1.0)
+    assert [gateway.score("broken")[0] for _ in range(3)] == [200] * 3
+
+
+def test_a_full_file_of_samples_replaces_the_one_before_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "c.jsonl")
+    for number in range(7):
+        append(path, f"line {number}\n", most=21)
+    assert Path(path).read_text() == "line 6\n"
+    assert Path(path + OLDER).read_text() == "line 3\nline 4\nline 5\n"
 
 
 @pytest.fixture
@@ -282,6 +319,10 @@ def test_the_swagger_document_has_the_signature(gateway: GatewayProcess, line: s
     schema = document["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     data = schema["properties"]["data"]
     assert (data["type"], data["items"]["items"]["type"], data["items"]["maxItems"]) == ("array", "number", 1)
+    openapi_spec_validator.validate(document)
+    address = document["servers"][0]["url"] + "/score"
+    status, _, answer = gateway.ask(address, json.dumps(schema["example"]).encode())
+    assert (status, json.loads(answer)) == (200, {"predict": [pytest.approx(1.0)]})
 
 
 def test_sigterm_answers_what_is_in_hand_and_a_second_gateway_stays_away(gateway: GatewayProcess) -> None:

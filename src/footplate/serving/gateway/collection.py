@@ -1,0 +1,51 @@
+"""Samples of requests and responses (`collect_model_data`), in files of a bounded size."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import time
+from typing import Any
+
+from footplate.serving.gateway.http import HttpRequest
+from footplate.serving.gateway.routes import MEGABYTE, OLDER, Service
+from footplate.serving.gateway.worker_link import Answer
+
+FILE_BYTES = 64 * MEGABYTE
+BODY_BYTES = 256 * 1024
+
+log = logging.getLogger("footplate.gateway")
+
+
+def collect(service: Service, request: HttpRequest, answer: Answer, request_id: str) -> None:
+    """Append a sample of requests and responses to the service's file.
+
+    A file that is full replaces the one before it. A sample that cannot be written is lost, and no request fails.
+    """
+    if not service.collect or random.random() >= service.collect_share:
+        return
+    line = {"time": time.time(), "id": request_id, "status": answer[0]}
+    line.update(_text("request", request.body))
+    line.update(_text("response", answer[3]))
+    try:
+        append(service.collect, json.dumps(line) + "\n")
+    except OSError as error:
+        log.warning("service %s: request %s is not collected: %s", service.name, request_id, error)
+
+
+def _text(name: str, body: bytes) -> dict[str, Any]:
+    """Return a body as text, and its size if only its beginning is kept."""
+    text = body[:BODY_BYTES].decode("utf-8", "replace")
+    return {name: text, f"{name}_bytes": len(body)} if len(body) > BODY_BYTES else {name: text}
+
+
+def append(path: str, line: str, most: int = FILE_BYTES) -> None:
+    """Add a line to a file; one that would become longer than `most` bytes replaces the older file first."""
+    with open(path, "a", encoding="utf-8") as file:
+        size = file.tell()
+    if size and size + len(line) > most:  # JSON is ASCII: as many bytes as characters
+        os.replace(path, path + OLDER)
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(line)
