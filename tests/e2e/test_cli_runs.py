@@ -90,13 +90,26 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
     footplate("run", "--wait", "--no-stream", "train.py", "--lr", "0.1")
 
 
-def test_outputs_whose_names_are_not_utf8_are_downloaded(footplate: Any) -> None:
+def test_names_that_are_not_utf8_are_printed_and_downloaded(footplate: Any) -> None:
     footplate.write("odd.py", "with open(b'outputs/odd\\xff.txt', 'w') as file:", "    file.write('content')")
     footplate("run", "--wait", "--no-stream", "odd.py")
-    command = [*footplate.ENTRY, "runs", "download", "latest", "outputs", "--to", "got"]
-    done = subprocess.run(command, cwd=footplate.folder, capture_output=True, timeout=90)
-    assert done.stdout == b"got/outputs/odd\xff.txt\n", done.stderr
-    assert (footplate.folder / os.fsdecode(done.stdout.rstrip())).read_text() == "content"
+
+    def printed(*command: str) -> bytes:
+        strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}  # as in a terminal
+        argv = [*footplate.ENTRY, "runs", *command]
+        done = subprocess.run(argv, cwd=footplate.folder, capture_output=True, timeout=90, env=strict)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    name = json.loads(printed("files", "latest", "--prefix", "outputs", "--json").decode("utf-8"))[0]["path"]
+    assert name == os.fsdecode(b"outputs/odd\xff.txt")
+    shown = printed("files", "latest", "--prefix", "outputs").decode("utf-8").split()[3]
+    assert shown == "outputs/odd�.txt", "tables and jq print it like this"
+    for place, path in (("folder", "outputs"), ("exact", name), ("shown", shown)):
+        assert printed("download", "latest", path, "--to", place) == os.fsencode(f"{place}/{name}\n")
+        assert (footplate.folder / place / name).read_text() == "content"
+        assert place == "folder" or printed("logs", "latest", "--file", path) == b"content"
+    assert json.loads(printed("download", "latest", name, "--to", "exact", "--json").decode()) == [f"exact/{name}"]
 
 
 def test_a_failed_submission_leaves_no_experiment_behind(footplate: Any) -> None:

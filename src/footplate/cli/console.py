@@ -65,8 +65,9 @@ def with_options(hint: str) -> str:
 
 
 def emit(data: Any) -> None:
-    """Print data as JSON."""
-    click.echo(json.dumps(to_json(data), indent=2, ensure_ascii=False, default=str))
+    """Print data as JSON in UTF-8. Bytes of file names that are not UTF-8 become escapes such as \\udcff."""
+    text = json.dumps(to_json(data), indent=2, ensure_ascii=False, default=str)
+    click.echo(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -88,6 +89,11 @@ def word(text: str, shown: str | None = None) -> str:
 def printable(text: str, but: str = "") -> str:
     """Replace line breaks and escape sequences, which names may contain and a terminal must not receive."""
     return text if text.isprintable() else "".join(c if c.isprintable() or c in but else "�" for c in text)
+
+
+def is_within(name: str, path: str) -> bool:
+    """Whether a file is the path or below it. The path is exact or, as tables and jq print it, with �."""
+    return any(each == path or each.startswith(path.rstrip("/") + "/") for each in (name, printable(name)))
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> None:

@@ -127,6 +127,9 @@ def cli() -> None:
 def main() -> NoReturn:
     """Run the command; print errors as `error:` and `hint:` lines, without a traceback (unless FOOTPLATE_DEBUG=1)."""
     warnings.showwarning = _show_warning
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="surrogateescape")  # file names that are not UTF-8 are printed as they are
     try:
         outcome = cli.main(prog_name="footplate", standalone_mode=False)
         code = outcome if isinstance(outcome, int) else 0

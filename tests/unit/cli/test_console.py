@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 
 import pytest
@@ -63,6 +64,22 @@ def test_data_goes_to_stdout_and_messages_to_stderr(capsys: pytest.CaptureFixtur
     captured = capsys.readouterr()
     assert captured.err == "talk\n"
     assert json.loads(captured.out) == {"ü": 1}
+
+
+def test_json_of_names_that_are_not_utf8_is_utf8(capsys: pytest.CaptureFixture[str]) -> None:
+    data = {"path": os.fsdecode(b"\xc3\xbc\xff.txt"), "other": "\U0001f600"}
+    console.emit(data)
+    out = capsys.readouterr().out
+    assert '"ü\\udcff.txt"' in out
+    assert json.loads(out.encode("utf-8")) == data
+
+
+def test_paths_may_be_given_as_they_are_printed() -> None:
+    name = os.fsdecode(b"outputs/odd\xff/a.txt")
+    assert all(
+        console.is_within(name, path) for path in (name, "outputs", "outputs/", "outputs/odd�", "outputs/odd�/a.txt")
+    )
+    assert not any(console.is_within(name, path) for path in ("out", "outputs/odd", "outputs/odd?/a.txt"))
 
 
 def test_waiting_for_a_server_is_announced(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,20 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, counted, duration, emit, number, pairs, say, size, tag_words, when, with_options
+from footplate.cli.console import (
+    ago,
+    counted,
+    duration,
+    emit,
+    is_within,
+    number,
+    pairs,
+    say,
+    size,
+    tag_words,
+    when,
+    with_options,
+)
 from footplate.cli.context import (
     find_run,
     find_view,
@@ -148,8 +161,8 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
     """
     run, view = find_run(run_id, workspace_name)
     names = run.get_file_names()
-    wanted = [n for n in names if not paths or any(n == p or n.startswith(p.rstrip("/") + "/") for p in paths)]
-    unknown = [p for p in paths if not any(n == p or n.startswith(p.rstrip("/") + "/") for n in names)]
+    wanted = [n for n in names if not paths or any(is_within(n, p) for p in paths)]
+    unknown = [p for p in paths if not any(is_within(n, p) for n in names)]
     if unknown:
         raise UserErrorException(
             f"run {view.id} has no file or folder {unknown[0]!r}",

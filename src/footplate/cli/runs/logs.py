@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from footplate.cli.console import say
+from footplate.cli.console import printable, say
 from footplate.cli.context import find_view, names_of, run_argument, seconds_of, workspace_option
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.runs.group import runs
@@ -54,8 +54,7 @@ def logs(
     session, view = find_view(run_id, workspace_name)
     if path is not None and rank is not None:
         raise click.UsageError("--file and --rank: choose one of them")
-    if rank is not None:
-        path = _log_of_rank(view, rank)
+    path = _log_of_rank(view, rank) if rank is not None else _exact(session, view.id, path)
     printed = None
     if not following or tail is not None or since is not None:
         log = path or _default_log(session, view)
@@ -69,6 +68,13 @@ def logs(
         return 0
     ended = follow(session, view.id, log=path, printed=printed)
     return exit_code(ended) if with_code else 0
+
+
+def _exact(session: Session, run: str, path: str | None) -> str | None:
+    """Return the name of the log that tables print like this; the path itself if there is none."""
+    head, unknown, _ = (path or "").partition(printable("\0"))
+    named = session.api.files.list(run, head) if unknown else ()
+    return next((file.path for file in named if printable(file.path) == path), path)
 
 
 def _size(session: Session, run: str, log: str | None) -> int | None:

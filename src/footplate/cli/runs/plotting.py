@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import click
 
-from footplate.cli.console import emit, is_terminal, say, size
+from footplate.cli.console import emit, is_terminal, is_within, printable, say, size
 from footplate.cli.context import find_view, json_option, names_of, run_argument, workspace_option
 from footplate.cli.runs import charts, images, plots
 from footplate.cli.runs.group import runs
@@ -135,7 +135,7 @@ def show_images(run_id: str, paths: tuple[str, ...], workspace_name: str | None,
     left = found if protocol == "none" else [file for file in found if not _show(session, view.id, file, protocol)]
     if left:
         table(["path", "size"], [[file.path, size(file.size)] for file in left], right=["size"])
-        named = shlex.join(file.path for file in left) if len(left) <= _NAMED else ""
+        named = shlex.join(printable(file.path) for file in left) if len(left) <= _NAMED else ""
         say(f"this terminal cannot show {'it' if len(left) == 1 else 'them'}; download with:")
         say(f"  footplate runs download {view.id} {named}".rstrip())
 
@@ -144,8 +144,7 @@ def _images(files: Iterable[FileView], paths: Sequence[str]) -> list[FileView]:
     return [
         file
         for file in files
-        if file.path.lower().endswith(_SUFFIXES)
-        and (not paths or any(file.path == path or file.path.startswith(path.rstrip("/") + "/") for path in paths))
+        if file.path.lower().endswith(_SUFFIXES) and (not paths or any(is_within(file.path, path) for path in paths))
     ]
 
 
