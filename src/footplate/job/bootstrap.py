@@ -95,14 +95,17 @@ def _report_success() -> None:
     folder = os.environ.get("FOOTPLATE_EXITS")
     if not folder:
         return
-    target = os.path.join(folder, "rank_" + os.environ.get("FOOTPLATE_RANK", "0") + ".json")
+    rank = os.path.join(folder, "rank_" + os.environ.get("FOOTPLATE_RANK", "0"))
     try:
         # An atomic write of its own: this file may not import anything of ours.
-        with open(target + ".aside", "w") as file:
+        with open(rank + ".json.aside", "w") as file:
             file.write('{"code": 0, "exception": null, "exception_message": null, "traceback": null}')
-        os.replace(target + ".aside", target)
-    except OSError:  # a full disk must not change how the script ends
-        pass
+        os.replace(rank + ".json.aside", rank + ".json")
+    except OSError:
+        try:
+            os.rename(rank + ".stacks", rank + ".succeeded")  # a full disk has room for another name
+        except OSError:  # it must not change how the script ends
+            pass
 
 
 def _report_failure(error: BaseException) -> None:

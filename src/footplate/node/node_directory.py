@@ -172,7 +172,8 @@ class NodeFolder:
 
     def read_rank_exit(self, rank: int) -> dict[str, Any]:
         """Return the bootstrap's report: `code`, `exception`, `exception_message`, `traceback`; empty without one."""
-        return _read_json(self._rank_exit(rank)) or {}
+        has_succeeded = os.path.exists(os.path.join(self.exits, f"rank_{rank}.succeeded"))
+        return _read_json(self._rank_exit(rank)) or ({"code": 0} if has_succeeded else {})
 
     def rank_exit_time(self, rank: int) -> float | None:
         try:

@@ -231,6 +231,12 @@ def test_a_missing_folder_for_the_record_is_ignored(job):
             assert (done.returncode, done.stdout, done.stderr) == (bare.returncode, bare.stdout, bare.stderr)
 
 
+def test_a_success_is_recorded_on_a_full_disk(job):
+    (job.exits / "rank_0.json.aside").mkdir()  # as little can be written as on a full disk
+    assert job.run(job.write("print('well')")).returncode == 0
+    assert (job.exits / "rank_0.succeeded").exists()
+
+
 def test_the_bootstrap_loads_no_extra_modules(job):
     """Every run pays for modules that are loaded before the user's first line. faulthandler is built in."""
     script = job.write("import sys; print(sorted({*sys.modules} - {'faulthandler'}))")

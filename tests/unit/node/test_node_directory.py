@@ -84,6 +84,8 @@ def test_small_files_are_whole_or_absent(folder: NodeFolder) -> None:
     assert folder.read_exit() is None
     Path(folder.exits, "rank_0.json").write_text("[cut")
     assert folder.read_rank_exit(0) == {}
+    (Path(folder.exits) / "rank_0.succeeded").touch()
+    assert folder.read_rank_exit(0) == {"code": 0}, "the note of a script whose disk was full"
 
 
 def test_the_runs_directory_is_removed_with_its_last_node(tmp_path: Path, folder: NodeFolder) -> None:
