@@ -134,6 +134,8 @@ def test_compute_instance_is_one_machine_that_stays_on(workspace: Workspace):
     ComputeTarget.create(workspace, "cluster", AmlCompute.provisioning_configuration(max_nodes=2))
     with pytest.raises(ComputeTargetException, match="'cluster' is a cluster"):
         ComputeInstance(workspace, "cluster")
+    instance.delete(wait_for_completion=True, show_output=True)
+    assert list(workspace.compute_targets) == ["cluster"]
 
 
 def test_usual_idiom_finds_or_creates_a_cluster(workspace: Workspace, capsys: pytest.CaptureFixture[str]):

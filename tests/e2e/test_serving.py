@@ -158,10 +158,13 @@ def test_a_local_service_runs_a_script_and_reloads_it(ws: Workspace, number: Mod
     with pytest.raises(WebserviceException, match=r"500.*KeyError"):
         service.run("{}")
     script(tmp_path / "code", 3)
-    service.reload(wait=True)
+    service.reload()
     assert service.run(json.dumps({"x": 3})) == {"result": 63}
+    service.update(inference_config=script(tmp_path / "code", 4))
+    assert service.run(json.dumps({"x": 3})) == {"result": 84}
     with pytest.raises(NotImplementedError):
         service.get_keys()
+    service.delete(delete_cache=True, delete_image=False)
 
 
 def test_keys_and_tokens_open_a_service(ws: Workspace, number: Model, tmp_path: Path) -> None:
@@ -203,7 +206,8 @@ def test_the_older_api_deploys_a_script_without_an_image(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helper.py").write_text("FACTOR = 5\n")
     (tmp_path / "score.py").write_text("from helper import FACTOR\n" + SCORE)
-    target = ComputeTarget.create(ws, "aks", AksCompute.provisioning_configuration(agent_count=2))
+    sizes = AksCompute.provisioning_configuration(agent_count=2, cluster_purpose=AksCompute.ClusterPurpose.DEV_TEST)
+    target = ComputeTarget.create(ws, "aks", sizes)
     config = ContainerImage.image_configuration("score.py", runtime="python", dependencies=["helper.py"])
     image = ContainerImage.create(ws, "image", [number], config)
     image.wait_for_creation(show_output=True)

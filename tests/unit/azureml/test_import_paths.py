@@ -39,15 +39,25 @@ PATHS = {
     "azureml.core.container_registry": "ContainerRegistry",
     "azureml.core.databricks": "DatabricksSection",
     "azureml.core.compute": "ComputeTarget AmlCompute",
+    "azureml.core.compute.aks": "AksCompute",
+    "azureml.core.compute.amlcompute": "AmlCompute",
+    "azureml.core.compute.compute": "ComputeTarget",
+    "azureml.core.compute.computeinstance": "ComputeInstance",
     "azureml.core.compute_target": "AbstractComputeTarget ComputeTargetException LocalTarget",
     "azureml.core.dataset": "Dataset",
     "azureml.core.datastore": "Datastore",
     "azureml.core.image": "ContainerImage Image",
+    "azureml.core.image.container": "ContainerImage ContainerImageConfig",
+    "azureml.core.image.image": "Image",
     "azureml.core.keyvault": "Keyvault",
     "azureml.core.model": "InferenceConfig Model ModelPackage",
     "azureml.core.profile": "ModelProfile",
     "azureml.core.resource_configuration": "ResourceConfiguration",
     "azureml.core.webservice": "AciWebservice AksWebservice LocalWebservice Webservice",
+    "azureml.core.webservice.aci": "AciServiceDeploymentConfiguration AciWebservice",
+    "azureml.core.webservice.aks": "AksEndpoint AksServiceDeploymentConfiguration AksWebservice",
+    "azureml.core.webservice.local": "LocalWebservice LocalWebserviceDeploymentConfiguration",
+    "azureml.core.webservice.webservice": "Webservice WebserviceDeploymentConfiguration WebserviceException",
     "azureml.core.authentication": (
         "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
     ),
@@ -101,6 +111,7 @@ PATHS = {
     "azureml.telemetry": "set_diagnostics_collection",
     "azureml.widgets": "RunDetails",
 }
+PACKAGES = ("core", "compute", "data", "hyperdrive", "image", "tensorboard", "webservice")
 PACKAGE = Path(__file__).parents[3] / "packages" / "azureml" / "src" / "azureml"
 
 
@@ -127,7 +138,7 @@ def test_every_module_of_the_package_is_listed():
     there = {
         ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
         for file in PACKAGE.rglob("*.py")
-        if file.name != "__init__.py" or file.parent.name in ("core", "data", "hyperdrive", "tensorboard")
+        if file.name != "__init__.py" or file.parent.name in PACKAGES
     }
     assert there == set(PATHS) | set(PARTS)
 

@@ -206,6 +206,16 @@ def check_sweep(spec: SweepSpec) -> None:
     _check_policy_applies(spec)
 
 
+def idle_policy(spec: SweepSpec) -> Optional[str]:
+    """Say why the policy of a sweep can never stop a trial; None if it can, or if there is no policy."""
+    kind, trials, share = spec.policy.kind, spec.max_trials, spec.policy.truncation_percentage or 0
+    if kind != "none" and trials == 1:
+        return f"policy {kind} compares trials, and there is one: it will stop nothing"
+    if kind == "truncation" and trials * share < 100:
+        return f"{share} % of {trials} trials is less than one: the policy will stop nothing"
+    return None
+
+
 def _check_constraint(constraint: Constraint) -> None:
     bounds = [bound for bound in (constraint.at_most, constraint.at_least) if bound is not None]
     if not constraint.metric or len(bounds) != 1 or not math.isfinite(bounds[0]):
@@ -216,17 +226,8 @@ def _check_constraint(constraint: Constraint) -> None:
 
 
 def _check_policy_applies(spec: SweepSpec) -> None:
-    kind, trials = spec.policy.kind, spec.max_trials
-    if kind == "none":
-        return
-    if trials == 1:
-        raise InvalidInput(f"policy {kind} compares trials, and max_trials is 1", "leave the policy out")
-    if kind == "truncation" and trials * (spec.policy.truncation_percentage or 0) < 100:
-        raise InvalidInput(
-            f"{spec.policy.truncation_percentage} % of {trials} trials is less than one: nothing would ever be stopped",
-            "give a higher truncation_percentage or more trials",
-        )
-    if len(spec.objectives) > 1:
+    kind = spec.policy.kind
+    if kind != "none" and len(spec.objectives) > 1:
         raise InvalidInput(
             f"policy {kind} needs one objective, and there are {len(spec.objectives)}",
             "leave the policy out, or optimize one metric",

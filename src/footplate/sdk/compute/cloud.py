@@ -57,6 +57,13 @@ class AksCompute(ComputeTarget):
         cluster.delete()
     """
 
+    class ClusterPurpose:
+        """Azure's sizes of clusters for web services, as `cluster_purpose` names them."""
+
+        FAST_PROD = "FastProd"
+        DENSE_PROD = "DenseProd"
+        DEV_TEST = "DevTest"
+
     @classmethod
     def provisioning_configuration(cls, agent_count: Optional[int] = None, **_: Any) -> EngineConfiguration:
         """Describe a cluster for web services.

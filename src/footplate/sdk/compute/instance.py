@@ -116,6 +116,21 @@ class ComputeInstance(AmlCompute):
         """
         self._report(show_output)
 
+    def delete(self, wait_for_completion: bool = False, show_output: bool = False) -> None:
+        """Delete the instance from the workspace. The machine is your own and stays on.
+
+        Args:
+            wait_for_completion: Accepted and ignored: the instance is gone on return.
+            show_output: Whether to print a line that says so.
+
+        Raises:
+            ComputeTargetException: It still has runs, or does not exist any more.
+        """
+        super().delete()
+        self._report(show_output)
+
+    detach = delete
+
     def _report(self, show_output: bool) -> None:
         if show_output:
             print(f"{self.name} is your own machine, which Footplate does not start or stop.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type
+from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
@@ -169,6 +169,33 @@ class LocalWebservice(Webservice):
         """
         super().wait_for_deployment(show_output, timeout_sec)
         show(show_output, f"Local webservice is running at http://localhost:{self.port}")
+
+    def run(self, input_data: Union[str, bytes]) -> Any:
+        """Send a request. After `update` or `reload` it waits for the new version, as on Azure.
+
+        Args:
+            input_data: The body, usually JSON text.
+
+        Returns:
+            The decoded answer.
+
+        Raises:
+            WebserviceException: The new version failed, or the service answered with an error or not at all.
+        """
+        if self._view.state == TRANSITIONING:
+            self.wait_for_deployment()
+        return super().run(input_data)
+
+    def delete(self, delete_cache: bool = True, delete_image: bool = False) -> None:
+        """Stop the service: requests in hand are answered. Return when it is gone.
+
+        Args:
+            delete_cache, delete_image: Accepted and ignored: a service leaves no files or image of its own.
+
+        Raises:
+            WebserviceException: The service cannot be stopped.
+        """
+        super().delete()
 
     def update(
         self, models: Optional[Sequence[Model]] = None, inference_config: Optional[InferenceConfig] = None,

@@ -6,13 +6,14 @@ import random
 from enum import Enum
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union, cast
 
-from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep, idle_policy
 from footplate.errors import InvalidInput
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.policy import EarlyTerminationPolicy, NoTerminationPolicy
 from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling
+from footplate.sdk.warn import warn_caller
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -175,10 +176,14 @@ class HyperDriveConfig:
             raise HyperDriveConfigException(
                 f"resume_from names {len(self.resume_from)} sweeps", hint=f"give {_MOST_PARENTS} or fewer"
             )
+        sweep = self.to_sweep()
         try:
-            check_sweep(self.to_sweep())
+            check_sweep(sweep)
         except InvalidInput as error:
             raise HyperDriveConfigException(error.message, hint=error.hint) from None
+        idle = idle_policy(sweep)
+        if idle is not None:  # as on Azure, notebooks may run such a sweep to try it out
+            warn_caller(idle)
 
 
 @explained

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple, cast
 
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
 from footplate.domain.tuning.search_space import KINDS, grid_size
-from footplate.domain.tuning.sweeps import MAX_TRIALS, Constraint, Objective, SweepSpec, check_sweep
+from footplate.domain.tuning.sweeps import MAX_TRIALS, Constraint, Objective, SweepSpec, check_sweep, idle_policy
 from footplate.errors import InvalidInput
 
 _TRIALS = 20
@@ -110,6 +110,9 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
         resume_from=tuple(map(str, _items(given.get("resume_from") or []))),
     )
     check_sweep(made)
+    idle = idle_policy(made)
+    if idle is not None:
+        raise InvalidInput(idle, "leave the policy out, or give it more trials to compare")
     return made
 
 

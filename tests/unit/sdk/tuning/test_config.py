@@ -126,7 +126,6 @@ def test_exactly_one_of_estimator_run_config_and_pipeline(script: ScriptRunConfi
     [
         ({"policy": 3}, "policy is 3"),
         ({"max_concurrent_runs": -1}, "max_concurrent_runs is -1"),
-        ({"policy": TruncationSelectionPolicy(10)}, "10 % of 8 trials is less than one"),
         ({"resume_from": list("abcdef")}, "resume_from names 6 sweeps"),
         ({"max_duration_minutes": 0}, "max_seconds is 0"),
         ({"max_duration_minutes": float("inf")}, "max_seconds is inf"),
@@ -136,6 +135,14 @@ def test_exactly_one_of_estimator_run_config_and_pipeline(script: ScriptRunConfi
 def test_a_sweep_that_cannot_work_is_refused(script: ScriptRunConfig, options: dict[str, Any], words: str) -> None:
     with pytest.raises(HyperDriveConfigException, match=words):
         sweep(script, **options)
+
+
+def test_a_policy_that_stops_nothing_is_a_warning(script: ScriptRunConfig) -> None:
+    with pytest.warns(UserWarning, match="10 % of 8 trials is less than one"):
+        sweep(script, policy=TruncationSelectionPolicy(10))
+    goal, policy = PrimaryMetricGoal.MAXIMIZE, MedianStoppingPolicy()
+    with pytest.warns(UserWarning, match="policy median compares trials, and there is one"):
+        HyperDriveConfig(SAMPLING, "accuracy", goal, 1, run_config=script, policy=policy)
 
 
 def test_bayesian_sampling_takes_no_policy(script: ScriptRunConfig) -> None:

@@ -73,6 +73,10 @@ def test_several_metrics_are_several_objectives() -> None:
         ({"trails": 3}, "unknown field 'trails'"),
         ({"metric": "loss", "parameters": {"a": "1"}}, "the goal of 'loss' is None"),
         ({"metric": "m", "goal": "minimize"}, "search space is empty"),
+        (
+            {"metric": "m", "goal": "minimize", "parameters": {"a": "1,2"}, "trials": 1, "policy": "median"},
+            "there is one",
+        ),
         ({"metric": "m", "goal": "minimize", "parameters": {"a": "1,2"}, "policy": {"kind": "asha", "x": 1}}, "policy"),
         ({"metric": "m", "goal": "minimize", "parameters": {"a": {"uniform": [0, 1], "b": 2}}}, "give one range"),
     ],

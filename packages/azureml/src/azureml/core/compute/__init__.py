@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from azureml.core.compute.aks import AksCompute
+from azureml.core.compute.amlcompute import AmlCompute
+from azureml.core.compute.compute import ComputeTarget
+from azureml.core.compute.computeinstance import ComputeInstance
 from footplate.sdk.compute.cloud import (
     AdlaCompute,
-    AksCompute,
     BatchCompute,
     DatabricksCompute,
     DataFactoryCompute,
@@ -12,8 +15,6 @@ from footplate.sdk.compute.cloud import (
     RemoteCompute,
     SynapseCompute,
 )
-from footplate.sdk.compute.instance import ComputeInstance
-from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
 __all__ = [
     "AdlaCompute",

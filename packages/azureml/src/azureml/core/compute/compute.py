@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.compute.targets import ComputeTarget
+
+__all__ = ["ComputeTarget"]

@@ -1,0 +1,6 @@
+from __future__ import annotations
+
+from footplate.sdk.models.deployment_configuration import AciServiceDeploymentConfiguration
+from footplate.sdk.models.webservice_kinds import AciWebservice
+
+__all__ = ["AciServiceDeploymentConfiguration", "AciWebservice"]

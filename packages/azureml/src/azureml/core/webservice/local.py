@@ -1,0 +1,6 @@
+from __future__ import annotations
+
+from footplate.sdk.models.deployment_configuration import LocalWebserviceDeploymentConfiguration
+from footplate.sdk.models.webservice_kinds import LocalWebservice
+
+__all__ = ["LocalWebservice", "LocalWebserviceDeploymentConfiguration"]
