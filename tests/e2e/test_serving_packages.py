@@ -20,6 +20,7 @@ from azureml.core import Dataset, Environment, Model, Workspace
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import Webservice
 from azureml.exceptions import UserErrorException, WebserviceException
+from footplate.testing.images import ENGINE
 from footplate.testing.waiting import wait_until
 
 SCORE = """
@@ -68,21 +69,11 @@ def post(port: int, body: Any) -> Any:
         return json.load(response)
 
 
-def test_a_saved_package_serves_without_a_server(workspace: Workspace, number: Model, tmp_path: Path) -> None:
-    config = scoring(tmp_path / "code", environment_of(tmp_path))
-    package = Model.package(workspace, [number], config, generate_dockerfile=True)
-    package.wait_for_creation(show_output=True)
-    folder = tmp_path / "package"
-    package.save(str(folder))
-    assert (package.state, package.location) == ("Succeeded", str(folder))
-    assert (folder / "requirements.txt").read_text() == "six==1.17.0\n"
-    lines = (folder / "Dockerfile").read_text().splitlines()
-    assert any(line.startswith('RUN uv venv --python "3.') for line in lines)
-    command = json.loads(next(line for line in lines if line.startswith("CMD"))[4:])
-    command = [{"/var/azureml-app": str(folder)}.get(word, word) for word in command[1:-1]]
+def serves(command: list[str], variables: dict[str, str]) -> None:
+    """Start a server, check its answer, stop it, and check that it ends well."""
     port = free_port()
-    arguments = [sys.executable, *command, sys.executable, "--host", "127.0.0.1", "--port", str(port)]
-    process = subprocess.Popen(arguments, env={**os.environ, "PYTHONPATH": str(folder / "runtime")})
+    arguments = [*command, "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(arguments, env={**os.environ, **variables})
 
     def answers() -> bool:
         try:
@@ -95,7 +86,23 @@ def test_a_saved_package_serves_without_a_server(workspace: Workspace, number: M
         wait_until(answers)
     finally:
         process.terminate()
-        assert process.wait(60) == 0
+        code = process.wait(60)
+    assert code == 0
+
+
+def test_a_saved_package_serves_without_a_server(workspace: Workspace, number: Model, tmp_path: Path) -> None:
+    config = scoring(tmp_path / "code", environment_of(tmp_path))
+    package = Model.package(workspace, [number], config, generate_dockerfile=True)
+    package.wait_for_creation(show_output=True)
+    folder = tmp_path / "package"
+    package.save(str(folder))
+    assert (package.state, package.location) == ("Succeeded", str(folder))
+    assert (folder / "requirements.txt").read_text() == "six==1.17.0\n"
+    lines = (folder / "Dockerfile").read_text().splitlines()
+    assert any('uv venv --python "3.' in line for line in lines)
+    command = json.loads(next(line for line in lines if line.startswith("CMD"))[4:])
+    command = [str(folder) if word == "/var/azureml-app" else word for word in command[1:-1]]
+    serves([sys.executable, *command, sys.executable], {"PYTHONPATH": str(folder / "runtime")})
     with pytest.raises(WebserviceException, match="is not empty"):
         package.save(str(folder))
     with pytest.raises(WebserviceException, match="is a folder with a Dockerfile"):
@@ -120,6 +127,24 @@ def test_an_environment_that_no_image_can_have_is_refused(workspace: Workspace, 
         Model.package(workspace, [number], scoring(tmp_path / "code", made), generate_dockerfile=True)
 
 
+@pytest.mark.slow
+@pytest.mark.root
+def test_a_built_image_serves_in_a_container(
+    workspace: Workspace, number: Model, python_image: str, tmp_path: Path
+) -> None:
+    made = environment_of(tmp_path)
+    made.docker.base_image = python_image
+    config = scoring(tmp_path / "code", made)
+    package = Model.package(workspace, [number], config, image_name="localhost/packaged", image_label="1")
+    assert (package.state, package.location) == ("Succeeded", "localhost/packaged:1"), package.get_logs()
+    try:
+        asked = [ENGINE, "image", "inspect", "--format", "{{json .Config.Cmd}}", "localhost/packaged:1"]
+        command = json.loads(subprocess.run(asked, check=True, capture_output=True).stdout)
+        serves([ENGINE, "run", "--rm", "--network", "host", "localhost/packaged:1", *command], {})
+    finally:
+        subprocess.run([ENGINE, "rmi", "localhost/packaged:1"], check=True, capture_output=True)
+
+
 def test_an_image_is_built_by_the_engine_of_the_machine(
     workspace: Workspace, number: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,12 +155,13 @@ def test_an_image_is_built_by_the_engine_of_the_machine(
     with pytest.raises(WebserviceException, match="neither podman nor docker"):
         Model.package(workspace, [number], config)
     engine = engines / "docker"
-    engine.write_text('#!/bin/sh\n[ -f "$4/Dockerfile" ] && echo "$1 $2 $3"\n')
+    last = "for last; do :; done"
+    engine.write_text(f'#!/bin/sh\n{last}\n[ "$1" = version ] || [ -f "$last/Dockerfile" ] && echo "$1 $2 $3"\n')
     engine.chmod(0o755)
     package = Model.package(workspace, [number], config, image_name="mine", image_label="1")
     package.pull()
     assert (package.location, package.get_logs()) == ("mine:1", "build -t mine:1\n")
-    engine.write_text("#!/bin/sh\necho no space left; exit 1\n")
+    engine.write_text("#!/bin/sh\n[ $1 = version ] && exit\necho no space left; exit 1\n")
     with pytest.raises(WebserviceException, match="no space left"):
         Model.package(workspace, [number], config)
 

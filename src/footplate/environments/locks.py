@@ -29,7 +29,8 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, built_environments, conda, curated, recipes, torch_builds
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.requirements import clean, names_local_files
-from footplate.environments.uv import RESOLVING, pip_settings
+from footplate.environments.uv import RESOLVING
+from footplate.pip_settings import pip_settings
 
 _FORMAT = 4
 _FIND_LINKS = re.compile(r"(?:-f|--find-links)[\s=]+(\S+)")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import sys
@@ -13,6 +12,7 @@ from footplate.domain.inherited_variables import build_variables
 from footplate.environments.subprocesses import stream
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
+from footplate.pip_settings import pip_settings
 
 # pip's option → uv's variable, and uv's separator between several values. pip separates them by white space.
 _TRANSLATION = {
@@ -116,34 +116,6 @@ def pip_flags(settings: Mapping[str, str]) -> list[str]:
         for name in settings.get(option, "").replace(",", " ").split():
             flags += [f"--{option}", name]
     return flags
-
-
-def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings that pip would use here: those of its files, later ones first, then PIP_* variables."""
-    found: dict[str, str] = {}
-    for path in _pip_files(environ):
-        parser = configparser.RawConfigParser()
-        try:
-            parser.read(path, encoding="utf-8")
-        except (configparser.Error, UnicodeDecodeError):
-            continue  # pip reports a broken file itself
-        for section in ("global", "install"):
-            if parser.has_section(section):
-                found.update({key.replace("_", "-"): value for key, value in parser.items(section)})
-    for name, value in environ.items():
-        if name.startswith("PIP_"):
-            found[name[len("PIP_") :].lower().replace("_", "-")] = value
-    return found
-
-
-def _pip_files(environ: Mapping[str, str]) -> list[str]:
-    named = environ.get("PIP_CONFIG_FILE")
-    if named == os.devnull:
-        return []
-    configured = environ.get("XDG_CONFIG_HOME") or "~/.config"
-    places = ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", "~/.pip/pip.conf", f"{configured}/pip/pip.conf"]
-    places += [os.path.join(sys.prefix, "pip.conf"), *([named] if named else [])]
-    return [os.path.expanduser(place) for place in places]
 
 
 def run_uv(

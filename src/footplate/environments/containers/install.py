@@ -20,9 +20,10 @@ from footplate.domain.records import Lock
 from footplate.environments import tensorflow1
 from footplate.environments.base import BuildContext
 from footplate.environments.containers.container_engine import ContainerEngine, Image
-from footplate.environments.uv import STORE, find_uv, pip_flags, pip_settings, uv_variables
+from footplate.environments.uv import STORE, find_uv, pip_flags, uv_variables
 from footplate.environments.venv import all_hashed, write_tensorflow1_hook
 from footplate.errors import Broken
+from footplate.pip_settings import pip_settings
 
 HOME = "/opt/footplate"
 PYTHON = f"{HOME}/environment/bin/python"

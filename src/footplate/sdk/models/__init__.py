@@ -12,6 +12,7 @@
     deployment_configuration    the options of Azure's three targets
     inference_config        InferenceConfig
     packaging               Model.package: a folder with a Dockerfile, or an image
+    dockerfile              that Dockerfile, and what its build needs of this machine
     profiling               Model.profile: latencies, and recommended resources
     onnx_conversion         model.to_onnx: the run that converts, and the registration
     onnx_job                the job of that run

@@ -26,8 +26,9 @@ class InferenceConfig:
         environment: The environment of the script.
         description: A text about the service.
         enable_gpu: Accepted and ignored.
-        extra_docker_file_steps, base_image, base_image_registry, cuda_version: Accepted and ignored:
+        base_image, base_image_registry: The image that `Model.package` starts from, for the older style;
             services are not containers.
+        extra_docker_file_steps, cuda_version: Accepted and ignored.
 
     Raises:
         WebserviceException: The script or the conda file does not exist or is not valid, or both styles

@@ -28,8 +28,8 @@ import footplate
 from footplate.domain.serving.endpoints import VersionSpec
 from footplate.domain.serving.frameworks import PACKAGES, served_without_code
 from footplate.domain.specs import EnvironmentSpec
-from footplate.sdk.environments.conda_dependencies import own_python_version
 from footplate.sdk.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.models import dockerfile
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
@@ -41,20 +41,6 @@ if TYPE_CHECKING:
 
 ENGINES = ("podman", "docker")
 SUCCEEDED, FAILED = "Succeeded", "Failed"
-_DOCKERFILE = """\
-# A web service that Footplate packaged. It answers at http://localhost:5001/score:
-#   docker build -t {image} . && docker run -p 5001:5001 {image}
-FROM python:3.12-slim
-RUN python -m pip install --no-cache-dir uv "httptools>=0.6"
-WORKDIR /var/azureml-app
-COPY requirements.txt .
-RUN uv venv --python "{python}" /opt/environment \\
- && uv pip install --no-cache --python /opt/environment/bin/python -r requirements.txt
-COPY . .
-ENV PYTHONPATH=/var/azureml-app/runtime PYTHONUNBUFFERED=1
-EXPOSE 5001
-CMD ["python", "-m", "footplate.serving.standalone", "/var/azureml-app", "--python", "/opt/environment/bin/python"]
-"""
 
 
 @explained
@@ -99,35 +85,43 @@ class ModelPackage:
         self._framework = None if inference_config else _framework(self.models)
         self._spec = version_spec(workspace, self.models, inference_config)
         self._environment = self._spec.environment or EnvironmentSpec()
-        self._requirements = _requirements(self._environment, self._framework)
+        self._container = dockerfile.container(inference_config)
+        self._requirements = _requirements(self._environment, self._framework, self._is_complete)
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether the base image has everything: an image was named, and no packages."""
+        return self._environment.builder == "existing" and bool(self._container.get("base_image"))
 
     def build(self) -> None:
         """Build the image with podman or docker.
 
         Raises:
-            WebserviceException: Neither is installed, or the build failed; the message has its last lines.
+            WebserviceException: Neither works here, or the build failed; the message has its last lines.
 
         Example:
             def build(package: ModelPackage) -> None:
                 package.build()
                 package.pull()
         """
-        engine = next(filter(None, map(shutil.which, ENGINES)), None)
+        engine = next(filter(_works, ENGINES), None)
         if engine is None:
             raise WebserviceException(
-                f"image {self._image} cannot be built: this machine has neither podman nor docker",
+                f"image {self._image} cannot be built: neither podman nor docker works on this machine",
                 hint="use generate_dockerfile=True and package.save(folder), and build the image elsewhere",
             )
-        with tempfile.TemporaryDirectory(prefix="footplate-package-") as folder:
+        with tempfile.TemporaryDirectory(prefix="footplate-package-") as place:
+            folder = os.path.join(place, "folder")
             self._write(folder)
-            command = [engine, "build", "-t", self._image, folder]
-            done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            command = [engine, "build", "-t", self._image, "--network", "host", *dockerfile.secrets(place), folder]
+            variables = {**os.environ, "DOCKER_BUILDKIT": "1"}
+            done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=variables)
         self._logs = done.stdout.decode("utf-8", "replace")
         if done.returncode:
             self.state = FAILED
             last = "\n".join(self._logs.splitlines()[-20:])
             raise WebserviceException(
-                f"{os.path.basename(engine)} could not build image {self._image}:\n{last}",
+                f"{engine} could not build image {self._image}:\n{last}",
                 hint="save the folder with generate_dockerfile=True, and correct its Dockerfile",
             )
         self._is_image, self.location = True, self._image
@@ -214,9 +208,7 @@ class ModelPackage:
             os.remove(archive)
         _copy_runtime(os.path.join(folder, "runtime"))
         texts = {
-            "Dockerfile": _DOCKERFILE.format(
-                image=self._image, python=self._environment.python or own_python_version()
-            ),
+            "Dockerfile": dockerfile.text(self._image, self._container, self._environment.python, self._is_complete),
             "requirements.txt": "".join(f"{line}\n" for line in self._requirements),
             "package.json": json.dumps(_description(self, self._spec), indent=2) + "\n",
         }
@@ -261,6 +253,13 @@ def _description(made: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
     }
 
 
+def _works(engine: str) -> bool:
+    """Whether an engine is installed and answers; docker does not without its daemon."""
+    if shutil.which(engine) is None:
+        return False
+    return subprocess.run([engine, "version"], check=False, capture_output=True).returncode == 0
+
+
 def _copy_runtime(target: str) -> None:
     """Copy Footplate, and `azureml` where it is installed: scoring scripts import it."""
     ignored = shutil.ignore_patterns("__pycache__")
@@ -291,8 +290,10 @@ def _framework(models: Sequence[Model]) -> str:
     return found
 
 
-def _requirements(environment: EnvironmentSpec, framework: Optional[str]) -> List[str]:
+def _requirements(environment: EnvironmentSpec, framework: Optional[str], is_complete: bool) -> List[str]:
     """Return the lines of requirements.txt."""
+    if is_complete:
+        return []
     if environment.builder == "venv":
         return list(environment.requirements)
     if environment.builder == "existing" and framework is not None:

@@ -70,7 +70,10 @@ class GatewayApplication:
 
     @staticmethod
     def _hello(pool: ServicePool) -> dict[str, Any]:
-        return next((found.hello for found in pool.pools.values() if found.hello), dict[str, Any]())
+        """Return the description of the newest version that answers; of one without requests if no other is up."""
+        up = [found for found in pool.pools.values() if found.hello]
+        newest = max(up, key=lambda found: (found.takes_requests, int(found.version.name)), default=None)
+        return newest.hello if newest else {}
 
     def _forward(
         self, pool: ServicePool, tail: str, request: HttpRequest, request_id: str, reply: Callable[[HttpResponse], None]

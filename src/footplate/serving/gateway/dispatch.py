@@ -127,6 +127,10 @@ class VersionPool:
         return next((link.hello for link in self._links if link.hello), dict[str, Any]())
 
     @property
+    def takes_requests(self) -> bool:
+        return self.version.weight > 0 and not self.version.shadow
+
+    @property
     def healthy(self) -> int:
         return sum(1 for link in self._links if link.hello)
 
@@ -244,7 +248,7 @@ class ServicePool:
 
     def choose(self) -> VersionPool | None:
         """Return the version for the next request."""
-        pools = [pool for pool in self.pools.values() if pool.version.weight > 0 and not pool.version.shadow]
+        pools = [pool for pool in self.pools.values() if pool.takes_requests]
         if len(pools) < 2:
             return pools[0] if pools else None
         return self._random.choices(pools, [pool.version.weight for pool in pools])[0]

@@ -325,6 +325,21 @@ def test_the_swagger_document_has_the_signature(gateway: GatewayProcess, line: s
     assert (status, json.loads(answer)) == (200, {"predict": [pytest.approx(1.0)]})
 
 
+def test_the_swagger_document_describes_the_newest_version(gateway: GatewayProcess) -> None:
+    def described() -> str:
+        return json.loads(gateway.ask("/api/v1/service/s/swagger.json", None, "GET")[2])["info"]["version"]
+
+    sockets = {
+        number: [gateway.worker(f"s{number}", entry_script="score.py", version=number,
+                                source=str(gateway.home / "workers" / f"s{number}"))]
+        for number in ("9", "10")
+    }  # fmt: skip
+    gateway.route("s", sockets)
+    assert described() == "10"
+    gateway.route("s", sockets, version_10={"shadow": True})
+    wait_until(lambda: described() == "9")
+
+
 def test_sigterm_answers_what_is_in_hand_and_a_second_gateway_stays_away(gateway: GatewayProcess) -> None:
     gateway.route("slow", [gateway.worker("slow", SLOW)])
     second = gateway._start()  # pyright: ignore[reportPrivateUsage]
