@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from azureml.core import Model, Workspace
 from azureml.core.compute import AksCompute, ComputeTarget
-from azureml.core.image import ContainerImage
+from azureml.core.image import ContainerImage, Image
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AciWebservice, AksWebservice, LocalWebservice, Webservice
 from azureml.exceptions import UserErrorException, WebserviceException
@@ -208,9 +208,13 @@ def test_the_older_api_deploys_a_script_without_an_image(
     (tmp_path / "score.py").write_text("from helper import FACTOR\n" + SCORE)
     sizes = AksCompute.provisioning_configuration(agent_count=2, cluster_purpose=AksCompute.ClusterPurpose.DEV_TEST)
     target = ComputeTarget.create(ws, "aks", sizes)
-    config = ContainerImage.image_configuration("score.py", runtime="python", dependencies=["helper.py"])
+    config = ContainerImage.image_configuration(
+        "score.py", runtime="python", dependencies=["helper.py"], tags={"stage": "test"}
+    )
     image = ContainerImage.create(ws, "image", [number], config)
     image.wait_for_creation(show_output=True)
+    assert Image.list(ws, tags=[["stage", "test"]]) == [image] and image.image_location is None
+    assert Image.list(ws, image_name="other") == Image.list(ws, tags=["owner"]) == []
     options = AksWebservice.deploy_configuration(auth_enabled=False, memory_gb=0.001)
     service = Webservice.deploy_from_image(ws, "older", image, options, deployment_target=target)
     with pytest.raises(WebserviceException, match=r"GB of memory, more than memory_gb=0.001"):
@@ -219,3 +223,5 @@ def test_the_older_api_deploys_a_script_without_an_image(
     service.wait_for_deployment()
     assert service.run(json.dumps({"x": 1})) == {"result": 35}
     assert (service.memory_gb, service.cpu_cores) == (4, 1)
+    image.delete()
+    assert Image.list(ws) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional, cast
+from typing import Any, Dict, Mapping, Optional, Sequence, cast
 
 from footplate.sdk.exceptions import UserErrorException
 
@@ -13,3 +13,12 @@ def texts(given: Any, what: str = "tags") -> Dict[str, Optional[str]]:
         raise UserErrorException(f"{what} is {given!r}", hint=f"give a dictionary: {what}={{'key': 'value'}}")
     pairs = cast("Mapping[Any, Any]", given).items()
     return {str(key): None if value is None else str(value) for key, value in pairs}
+
+
+def matches(labels: Mapping[str, Optional[str]], wanted: Optional[Sequence[Any]]) -> bool:
+    """Whether there is every wanted label: `key`, or `[key, value]`."""
+    for each in wanted or ():
+        name, *value = [each] if isinstance(each, str) else list(each)
+        if name not in labels or (value and labels[name] != value[0]):
+            return False
+    return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from footplate.sdk.exceptions import WebserviceException
-from footplate.sdk.labels import texts
+from footplate.sdk.labels import matches, texts
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.wrong_types import explained
@@ -83,6 +83,8 @@ class Image:
         model = run.register_model("classifier", "outputs/model.txt")
         image = Image.create(ws, "scoring", [model], settings)
         image.wait_for_creation(show_output=True)
+        print([each.name for each in Image.list(ws)])
+        image.delete()
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Image:
         self.tags = texts(image_config.tags or {})
         self.creation_state = "Succeeded"
         self.image_build_log_uri = None
+        self.image_location = None
 
     @staticmethod
     def create(
@@ -113,7 +116,33 @@ class Image:
         Returns:
             The image.
         """
-        return ContainerImage(workspace, name, models, image_config)
+        made = ContainerImage(workspace, name, models, image_config)
+        _created[workspace.id, name] = made
+        return made
+
+    @staticmethod
+    def list(
+        workspace: Workspace, image_name: Optional[str] = None, tags: Optional[Sequence[Any]] = None
+    ) -> List[ContainerImage]:
+        """Return the images that this process has created and not deleted: the server does not keep images.
+
+        Args:
+            workspace: The workspace.
+            image_name: Only the image of this name.
+            tags: A list of `key` or `[key, value]`.
+
+        Returns:
+            A list of images.
+        """
+        return [
+            image
+            for (place, name), image in _created.items()
+            if place == workspace.id and image_name in (None, name) and matches(image.tags, tags)
+        ]
+
+    def delete(self) -> None:
+        """Remove the image from `Image.list`. Services that were deployed from it keep running."""
+        _created.pop((self.workspace.id, self.name), None)
 
     def wait_for_creation(self, show_output: bool = False) -> None:
         """Return at once: there is nothing to build.
@@ -137,3 +166,6 @@ class ContainerImage(Image):
     """
 
     image_configuration = ContainerImageConfig
+
+
+_created: Dict[Tuple[str, str], ContainerImage] = {}

@@ -20,6 +20,7 @@ from footplate.domain.serving.endpoints import (
     VersionView,
 )
 from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.labels import matches
 from footplate.sdk.models import deploying, service_call
 from footplate.sdk.models.deployment_configuration import (
     WebserviceDeploymentConfiguration,
@@ -123,8 +124,8 @@ class Webservice:
             if wanted in ("", service.compute_type.lower())
             and (model_name is None or any(model.rpartition(":")[0] == model_name for model in service._spec.models))
             and (model_id is None or model_id in service._spec.models)
-            and _matches(service.tags, tags)
-            and _matches(service.properties, properties)
+            and matches(service.tags, tags)
+            and matches(service.properties, properties)
         ]
 
     @staticmethod
@@ -692,14 +693,6 @@ def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     from footplate.sdk.models import webservice_kinds  # noqa: PLC0415  # its classes derive from the one here
 
     return webservice_kinds.CLASSES[view.settings.kind]._of(workspace, view)  # pyright: ignore[reportPrivateUsage]
-
-
-def _matches(labels: Mapping[str, Optional[str]], wanted: Optional[Sequence[Any]]) -> bool:
-    for each in wanted or ():
-        name, *value = [each] if isinstance(each, str) else list(each)
-        if name not in labels or (value and labels[name] != value[0]):
-            return False
-    return True
 
 
 def _model_name(path: str) -> str:
