@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Type
+from typing import Any, Dict, Mapping, Type
 
 _OURS = ("footplate.", "azureml.")
 
@@ -15,3 +15,14 @@ def warn_caller(text: str, category: Type[Warning] = UserWarning) -> None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_OURS):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level + 1)
+
+
+def without_effect(reason: str, **given: Any) -> Dict[str, str]:
+    """Return the names of the options that were given, each with the reason why it has no effect."""
+    return {name: reason for name, value in given.items() if value not in (None, False)}
+
+
+def warn_without_effect(reasons: Mapping[str, str]) -> None:
+    """Warn once about all options that have no effect here: name → reason."""
+    if reasons:
+        warn_caller(f"{', '.join(reasons)} has no effect here: {'; '.join(sorted(set(reasons.values())))}")

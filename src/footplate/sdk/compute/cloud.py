@@ -6,6 +6,7 @@ from typing import Any, NoReturn, Optional
 
 from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget, EngineConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 
@@ -65,15 +66,17 @@ class AksCompute(ComputeTarget):
         DEV_TEST = "DevTest"
 
     @classmethod
-    def provisioning_configuration(cls, agent_count: Optional[int] = None, **_: Any) -> EngineConfiguration:
+    def provisioning_configuration(cls, agent_count: Optional[int] = None, **options: Any) -> EngineConfiguration:
         """Describe a cluster for web services.
 
         Args:
             agent_count: The number of nodes, 3 by default.
+            **options: Azure's other options, which have no effect; a warning says so.
 
         Returns:
-            A configuration for `ComputeTarget.create`. Azure's other options are accepted and ignored.
+            A configuration for `ComputeTarget.create`.
         """
+        warn_without_effect(without_effect("services run on the server's machine", **options))
         return AmlComputeProvisioningConfiguration(0, agent_count or 3, 1800.0, {"description": "for web services"})
 
     @classmethod

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, Optional
 
-from footplate.sdk.compute.targets import AmlCompute, AmlComputeProvisioningConfiguration, AmlComputeStatus
+from footplate.sdk.compute.targets import (
+    OWN_MACHINES,
+    AmlCompute,
+    AmlComputeProvisioningConfiguration,
+    AmlComputeStatus,
+)
 from footplate.sdk.compute.targets import ComputeTarget as _ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -75,14 +81,22 @@ class ComputeInstance(AmlCompute):
             vm_size: A VM size of Azure, which reserves the CPUs, memory and GPUs of that size.
             tags: Tags of the instance.
             description: A text about the instance.
-            ssh_public_access, admin_user_ssh_public_key: Accepted and ignored.
-            vnet_resourcegroup_name, vnet_name, subnet_name, enable_node_public_ip: Accepted and ignored.
-            assigned_user_object_id, assigned_user_tenant_id: Accepted and ignored.
-            schedules, setup_scripts: Accepted and ignored.
+            ssh_public_access, admin_user_ssh_public_key: No effect; a warning says so.
+            vnet_resourcegroup_name, vnet_name, subnet_name, enable_node_public_ip: No effect; a warning says so.
+            assigned_user_object_id, assigned_user_tenant_id: No effect; a warning says so.
+            schedules, setup_scripts: No effect; a warning says so.
 
         Returns:
             A configuration for `ComputeTarget.create`.
         """
+        warn_without_effect(
+            without_effect(
+                OWN_MACHINES, ssh_public_access=ssh_public_access, admin_user_ssh_public_key=admin_user_ssh_public_key,
+                vnet_resourcegroup_name=vnet_resourcegroup_name, vnet_name=vnet_name, subnet_name=subnet_name,
+                assigned_user_object_id=assigned_user_object_id, assigned_user_tenant_id=assigned_user_tenant_id,
+                schedules=schedules, setup_scripts=setup_scripts, enable_node_public_ip=not enable_node_public_ip,
+            )
+        )  # fmt: skip
         made = AmlCompute.provisioning_configuration(vm_size, max_nodes=1, tags=tags, description=description)
         made.options["instance"] = True
         return made

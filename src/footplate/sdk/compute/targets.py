@@ -10,6 +10,7 @@ from footplate.domain.targets import LOCAL
 from footplate.sdk import compute, notebooks
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.timestamps import utc_text
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 _RESERVED = ("amlcompute", LOCAL, "containerinstance")
 MANY_NODES = 1000
 """Default size of a target on an engine that has a queue of its own: as good as no limit."""
+
+OWN_MACHINES = "nodes are your own machines"
+"""The reason why options about Azure's machines and networks have no effect."""
 
 _KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
 PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
@@ -280,16 +284,16 @@ class AmlCompute(ComputeTarget):
         Args:
             vm_size: A VM size of Azure, which reserves the CPUs, memory and GPUs of that size for each node.
                 Unknown names reserve nothing.
-            vm_priority: `dedicated` or `lowpriority`; only shown.
+            vm_priority: `dedicated`, or `lowpriority`: runs of other clusters get GPUs first.
             min_nodes: How many nodes to keep when nothing runs.
             max_nodes: How many nodes may run at once.
             idle_seconds_before_scaledown: How long a node may stay idle.
             tags: Tags of the cluster.
             description: A text about the cluster.
-            admin_username, admin_user_password, admin_user_ssh_key: Accepted and ignored.
-            vnet_resourcegroup_name, vnet_name, subnet_name: Accepted and ignored.
-            remote_login_port_public_access, enable_node_public_ip: Accepted and ignored.
-            identity_type, identity_id, location: Accepted and ignored.
+            admin_username, admin_user_password, admin_user_ssh_key: No effect; a warning says so.
+            vnet_resourcegroup_name, vnet_name, subnet_name: No effect; a warning says so.
+            remote_login_port_public_access, enable_node_public_ip: No effect; a warning says so.
+            identity_type, identity_id, location: No effect; a warning says so.
 
         Returns:
             A configuration for `ComputeTarget.create`.
@@ -307,6 +311,15 @@ class AmlCompute(ComputeTarget):
             )
         if str(vm_priority).lower() not in PRIORITIES:
             raise ComputeTargetException(f"vm_priority is {vm_priority!r}", hint=f"use {' or '.join(PRIORITIES)}")
+        warn_without_effect(
+            without_effect(
+                OWN_MACHINES, admin_username=admin_username, admin_user_password=admin_user_password,
+                admin_user_ssh_key=admin_user_ssh_key, vnet_resourcegroup_name=vnet_resourcegroup_name,
+                vnet_name=vnet_name, subnet_name=subnet_name, identity_type=identity_type, identity_id=identity_id,
+                location=location, enable_node_public_ip=not enable_node_public_ip,
+                remote_login_port_public_access=remote_login_port_public_access not in (None, "NotSpecified"),
+            )
+        )  # fmt: skip
         options = {"vm_size": vm_size, "vm_priority": vm_priority, "description": description, "tags": dict(tags or {})}
         idle = 1800 if idle_seconds_before_scaledown is None else idle_seconds_before_scaledown
         return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, _seconds(idle), options)

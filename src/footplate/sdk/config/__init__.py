@@ -5,6 +5,7 @@
     run_configuration           RunConfiguration: target, environment, distribution
     run_configuration_sections  its parts: MpiConfiguration, DockerConfiguration, …
     run_configuration_file      run configurations on disk
+    unused                      settings that have no effect here, named in one warning
     run_data                    inputs and outputs of a run
     workspace_file              the file that names a directory's workspace
     checked_attributes          objects that refuse misspelled attributes

@@ -36,6 +36,26 @@ def public_attributes(thing: object) -> Dict[str, Any]:
     return {key: value for key, value in vars(thing).items() if not key.startswith("_")}
 
 
+def flat(thing: Checked, prefix: str = "") -> Dict[str, Any]:
+    """Return the attributes of a configuration object and of its sections, by dotted names."""
+    found: Dict[str, Any] = {}
+    for name, value in public_attributes(thing).items():
+        found.update(flat(value, f"{prefix}{name}.") if isinstance(value, Checked) else {prefix + name: value})
+    return found
+
+
+def changed(thing: Checked, default: Checked) -> Dict[str, Any]:
+    """Return the attributes, by dotted names, whose values are not those of `default`."""
+    known = flat(default)
+    return {name: value for name, value in flat(thing).items() if repr(value) != repr(known.get(name))}
+
+
+def named_in(reasons: Mapping[str, str], names: Iterable[str]) -> Dict[str, str]:
+    """Return the reason for each name that `reasons` lists, by itself or with its whole section."""
+    sections = {name: [key for key in reasons if name == key or name.startswith(key + ".")] for name in names}
+    return {name: reasons[keys[0]] for name, keys in sections.items() if keys}
+
+
 def camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(part.capitalize() for part in rest)

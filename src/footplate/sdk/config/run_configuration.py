@@ -34,7 +34,7 @@ DEFAULT_MAX_SECONDS = 2592000
 """Thirty days, as in Azure."""
 
 FRAMEWORKS = ("Python", "PySpark", "CNTK", "TensorFlow", "PyTorch")
-_MPI = ("openmpi", "intelmpi", "mpi")
+MPI = ("openmpi", "intelmpi", "mpi")
 
 
 DistributedJob = Union[MpiConfiguration, TensorflowConfiguration, PyTorchConfiguration]
@@ -197,7 +197,7 @@ def distribution(run_config: RunConfiguration) -> Distribution:
     wanted, nodes = str(run_config.communicator).lower(), run_config.node_count
     if wanted != "parameterserver":
         _check_count("node_count", nodes)
-    if wanted in _MPI:
+    if wanted in MPI:
         _check_count("process_count_per_node", run_config.mpi.process_count_per_node)
         return Distribution("mpi", nodes, processes_per_node=run_config.mpi.process_count_per_node)
     if wanted == "parameterserver":

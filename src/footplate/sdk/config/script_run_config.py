@@ -25,6 +25,7 @@ from footplate.sdk.config.run_configuration import (
     target_name,
 )
 from footplate.sdk.config.run_data import ConfiguredData
+from footplate.sdk.config.unused import warn_unused
 from footplate.sdk.data.references import DataPath, DataReference
 from footplate.sdk.environments.conda_dependencies import package_name
 from footplate.sdk.environments.environment import Environment
@@ -167,6 +168,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
     """
     data = data or ConfiguredData(None)
     run_config = copy.deepcopy(config.run_config)
+    warn_unused(run_config)
     data.add_configured(run_config)
     program, shown = _program(config, data)
     run_config.script, run_config.command, run_config.arguments = program.script, program.command, shown

@@ -21,6 +21,7 @@ from footplate.sdk.data.datastore_kinds import (
     SqlDatastore,
 )
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -127,8 +128,8 @@ class Datastore:
             endpoint: The host suffix of another cloud, or a whole URL, for Azurite and similar servers.
             overwrite: Whether to replace a datastore of this name.
             skip_validation: Whether to register without a check of access.
-            create_if_not_exists, blob_cache_timeout, grant_workspace_access: Accepted and ignored.
-            subscription_id, resource_group: Accepted and ignored.
+            create_if_not_exists, blob_cache_timeout, grant_workspace_access: No effect; a warning says so.
+            subscription_id, resource_group: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -141,6 +142,11 @@ class Datastore:
                 ws, "images", container_name="images", account_name="contoso", account_key="a2V5", skip_validation=True
             )
         """
+        _warn_unused(
+            create_if_not_exists=create_if_not_exists, blob_cache_timeout=blob_cache_timeout,
+            grant_workspace_access=grant_workspace_access, subscription_id=subscription_id,
+            resource_group=resource_group,
+        )  # fmt: skip
         location = {"account": account_name, "container": container_name}
         location.update(_endpoint(endpoint, protocol, account_name))
         credentials = {"sas": sas_token, "key": account_key}
@@ -176,7 +182,7 @@ class Datastore:
             overwrite: Whether to replace a datastore of this name.
             skip_validation: Whether to register without a check of access.
             path: The directory at which the share is mounted on every machine that reads it.
-            protocol, endpoint, create_if_not_exists: Accepted and ignored.
+            protocol, endpoint, create_if_not_exists: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -187,6 +193,7 @@ class Datastore:
         Example:
             datastore = Datastore.register_azure_file_share(ws, "share", "share", "contoso", account_key="a2V5")
         """
+        _warn_unused(protocol=protocol, endpoint=endpoint, create_if_not_exists=create_if_not_exists)
         location = {"account": account_name, "share": file_share_name}
         if path is not None:
             location["path"] = os.path.abspath(path)
@@ -225,7 +232,8 @@ class Datastore:
             protocol: `https` or `http`.
             endpoint: The host suffix of another cloud, or a whole URL.
             overwrite: Whether to replace a datastore of this name.
-            resource_url, authority_url, subscription_id, resource_group, grant_workspace_access: Accepted and ignored.
+            resource_url, authority_url, subscription_id, resource_group: No effect; a warning says so.
+            grant_workspace_access: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -238,6 +246,10 @@ class Datastore:
                 ws, "lake", "raw", "contoso", tenant_id="tenant", client_id="client", client_secret="s3cr3t"
             )
         """
+        _warn_unused(
+            resource_url=resource_url, authority_url=authority_url, subscription_id=subscription_id,
+            resource_group=resource_group, grant_workspace_access=grant_workspace_access,
+        )  # fmt: skip
         location = {"account": account_name, "container": filesystem}
         location.update(_endpoint(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
         credentials = {"tenant_id": tenant_id, "client_id": client_id, "client_secret": client_secret}
@@ -292,9 +304,9 @@ class Datastore:
             password: The password.
             endpoint: The domain of another cloud.
             overwrite: Whether to replace a datastore of this name.
-            tenant_id, client_secret, resource_url, authority_url: Accepted and ignored.
+            tenant_id, client_secret, resource_url, authority_url: No effect; a warning says so.
             client_id: Refused without `username`: service principals are not supported.
-            subscription_id, resource_group, grant_workspace_access, **kwargs: Accepted and ignored.
+            subscription_id, resource_group, grant_workspace_access, **kwargs: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -307,6 +319,11 @@ class Datastore:
         """
         if username is None and client_id is not None:
             _raise_unsupported("Azure SQL with a service principal", "give a database user's username and password")
+        _warn_unused(
+            tenant_id=tenant_id, client_id=client_id, client_secret=client_secret, resource_url=resource_url,
+            authority_url=authority_url, subscription_id=subscription_id, resource_group=resource_group,
+            grant_workspace_access=grant_workspace_access, **kwargs,
+        )  # fmt: skip
         host = _host(server_name, endpoint or "database.windows.net")
         return _register_sql(
             workspace, datastore_name, "mssql", database_name, host, None, username, password, overwrite
@@ -337,7 +354,7 @@ class Datastore:
             port_number: The port.
             endpoint: The domain of another cloud.
             overwrite: Whether to replace a datastore of this name.
-            **kwargs: Accepted and ignored.
+            **kwargs: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -348,6 +365,7 @@ class Datastore:
         Example:
             sales = Datastore.register_azure_postgre_sql(ws, "pg", "db.example.com", "sales", "reader", "s3cr3t")
         """
+        _warn_unused(**kwargs)
         host = _host(server_name, endpoint or "postgres.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "postgresql", database_name, host, port_number, user_id, user_password, overwrite
@@ -378,7 +396,7 @@ class Datastore:
             port_number: The port.
             endpoint: The domain of another cloud.
             overwrite: Whether to replace a datastore of this name.
-            **kwargs: Accepted and ignored.
+            **kwargs: No effect; a warning says so.
 
         Returns:
             The datastore.
@@ -389,6 +407,7 @@ class Datastore:
         Example:
             sales = Datastore.register_azure_my_sql(ws, "mysql", "db.example.com", "sales", "reader", "s3cr3t")
         """
+        _warn_unused(**kwargs)
         host = _host(server_name, endpoint or "mysql.database.azure.com")
         return _register_sql(
             workspace, datastore_name, "mysql", database_name, host, port_number, user_id, user_password, overwrite
@@ -692,11 +711,18 @@ def _without_empty(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
 
 def _endpoint(endpoint: Optional[str], protocol: Optional[str], account: str) -> Dict[str, str]:
     """Return the endpoint: Azure's API takes a host suffix (`core.windows.net`); a whole URL is left unchanged."""
-    if endpoint is None or (endpoint == "core.windows.net" and protocol in (None, "https")):
+    suffix = endpoint or "core.windows.net"
+    if "://" in suffix:
+        if protocol not in (None, suffix.partition("://")[0]):
+            raise UserErrorException(f"protocol is {protocol!r}, but endpoint is {endpoint!r}", hint="leave one out")
+        return {"endpoint": suffix}
+    if suffix == "core.windows.net" and protocol in (None, "https"):
         return {}
-    if "://" in endpoint:
-        return {"endpoint": endpoint}
-    return {"endpoint": f"{protocol or 'https'}://{account}.blob.{endpoint}"}
+    return {"endpoint": f"{protocol or 'https'}://{account}.blob.{suffix}"}
+
+
+def _warn_unused(**given: Any) -> None:
+    warn_without_effect(without_effect("a datastore is read with its own address and credentials", **given))
 
 
 def _raise_unsupported(service: str, hint: str) -> NoReturn:

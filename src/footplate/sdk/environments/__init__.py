@@ -6,11 +6,13 @@
     curated             curated environments of the workspace
     definition          an environment as plain data, and back
     spec                an environment as a request to a builder
+    unused              settings that have no effect here
     files               directories, wheels, exports of conda
     requirement_files   requirements files, and the files that they name
     build, image_details  building without a run, and its result
 
 tests/unit/sdk/test_environment_surface.py covers sections, curated, definition and spec through Azure's import paths;
+tests/unit/sdk/config/test_unused.py covers unused;
 tests/e2e/test_sdk_environments.py covers build and image_details.
 """
 

@@ -27,7 +27,9 @@ from footplate.sdk.environments.sections import (
     registry_from,
 )
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
+from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.warn import warn_without_effect
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -316,6 +318,7 @@ class Environment(Checked):
             environment.python.user_managed_dependencies = True
             environment.build(ws).wait_for_completion(show_output=True)
         """
+        warn_without_effect(unused_settings(self))
         return build.build(workspace.session, self, to_spec(self))
 
     def build_local(self, workspace: Workspace, platform: Any = None, **kwargs: Any) -> ImageBuildDetails:

@@ -34,11 +34,11 @@ def to_spec(
     python, dependencies = environment.python, environment.python.conda_dependencies
     name, version = environment.name, environment.version
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
-    docker = _docker(environment, runtime)
+    docker = requested_container(environment, runtime)
     options: Dict[str, Any] = {"docker": docker} if docker else {}
     if mpi:
         options["mpi"] = True
-    if python.user_managed_dependencies or _untouched(environment):
+    if python.user_managed_dependencies or is_untouched(environment):
         path = python.interpreter_path
         interpreter = sys.executable if path in ("python", "") else path
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
@@ -59,7 +59,7 @@ def to_spec(
     return EnvironmentSpec(name, version, "conda", python=chosen, variables=variables, options=options)
 
 
-def _untouched(environment: Environment) -> bool:
+def is_untouched(environment: Environment) -> bool:
     """Whether no packages were requested: the run then gets the submitting interpreter as it is."""
     return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
 
@@ -120,7 +120,7 @@ def _numbers(version: str) -> List[int]:
 # ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _docker(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
+def requested_container(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
     """Return everything that was set about containers; empty if nothing was.
 
     `base_image` None leaves the choice of the image to the builder; `interpreter` is the path inside the image.

@@ -16,6 +16,7 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import DockerSection, registry_from
 from footplate.sdk.exceptions import TrainingException, UserErrorException
+from footplate.sdk.warn import warn_without_effect
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -74,6 +75,8 @@ def make(
     if image is not None and use_docker:
         # Azure ran everything in a container; here one is used only if an image is named.
         made.docker.enabled, made.docker.base_image = True, image
+    elif image is not None:
+        warn_without_effect({"custom_docker_image": "use_docker is False"})
     if registry is not None:
         made.docker.base_image_registry = registry_from(registry)
     if shm_size is not None:

@@ -63,7 +63,7 @@ class Estimator:
         environment_variables: Environment variables of the script.
         environment_definition: A whole environment, in place of packages.
         inputs: Datasets and data references of the run.
-        source_directory_data_store: Stored with the run.
+        source_directory_data_store: No effect; a warning says so.
         shm_size: The size of `/dev/shm` in the container.
         resume_from: The outputs of an earlier run, as a DataPath.
         max_run_duration_seconds: The time after which the run is canceled.

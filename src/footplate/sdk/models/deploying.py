@@ -15,6 +15,7 @@ from footplate.domain.serving.frameworks import MODULES, packages_for, served_wi
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
+from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException, WebserviceException
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
@@ -25,6 +26,7 @@ from footplate.sdk.models.deployment_configuration import (
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
+from footplate.sdk.warn import warn_without_effect
 
 if TYPE_CHECKING:
     from footplate.domain.serving.endpoints import EndpointView
@@ -110,6 +112,7 @@ def _environment(
     """
     given = inference_config.to_environment() if inference_config else None
     if given is not None:
+        warn_without_effect(unused_settings(given))
         return _plain(to_spec(given)), None
     packages: Tuple[str, ...] = () if inference_config else _packages(models[0], gpus)
     for model in models:

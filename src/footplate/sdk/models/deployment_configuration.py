@@ -19,7 +19,7 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
-from footplate.sdk.warn import warn_caller
+from footplate.sdk.warn import warn_without_effect, without_effect
 
 
 class WebserviceDeploymentConfiguration:
@@ -140,7 +140,8 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         self._set_ssl(ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file, ssl_cname)
         _warn_without_effect(
             location=location, dns_name_label=dns_name_label, enable_app_insights=enable_app_insights,
-            cmk_vault_base_url=cmk_vault_base_url, vnet_name=vnet_name, subnet_name=subnet_name,
+            cmk_vault_base_url=cmk_vault_base_url, cmk_key_name=cmk_key_name, cmk_key_version=cmk_key_version,
+            vnet_name=vnet_name, subnet_name=subnet_name,
         )  # fmt: skip
 
 
@@ -267,10 +268,8 @@ _REASONS = {
 
 def _warn_without_effect(**given: Any) -> None:
     """Warn once about options that only mean something on Azure."""
-    names = [name for name, value in given.items() if value not in (None, False)]
-    if names:
-        reasons = sorted({_REASONS.get(name, "services run on the server's machine") for name in names})
-        warn_caller(f"{', '.join(names)} has no effect here: {'; '.join(reasons)}")
+    found = without_effect("services run on the server's machine", **given)
+    warn_without_effect({name: _REASONS.get(name, reason) for name, reason in found.items()})
 
 
 def _text(name: str, path: Optional[str]) -> str:
