@@ -43,6 +43,7 @@ class ComputeInstance(AmlCompute):
         instance.start(show_output=True)
         print(instance.get_status().state)
         instance.stop()
+        instance.delete()
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> ComputeInstance:

@@ -142,6 +142,8 @@ class LocalWebservice(Webservice):
         def serve(model: Model) -> None:
             service = Model.deploy(ws, "local", [model], deployment_config=settings)
             service.wait_for_deployment(show_output=True)
+            print(service.run('{"data": [1, 2]}'))
+            service.delete()
     """
 
     kind = "Local"

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.models.image import ContainerImage, ContainerImageConfig
+from footplate.sdk.models.image import ContainerImage
 
-__all__ = ["ContainerImage", "ContainerImageConfig"]
+__all__ = ["ContainerImage"]

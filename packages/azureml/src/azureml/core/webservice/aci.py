@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.models.deployment_configuration import AciServiceDeploymentConfiguration
 from footplate.sdk.models.webservice_kinds import AciWebservice
 
-__all__ = ["AciServiceDeploymentConfiguration", "AciWebservice"]
+__all__ = ["AciWebservice"]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.models.deployment_configuration import AksServiceDeploymentConfiguration
 from footplate.sdk.models.webservice_kinds import AksEndpoint, AksWebservice
 
-__all__ = ["AksEndpoint", "AksServiceDeploymentConfiguration", "AksWebservice"]
+__all__ = ["AksEndpoint", "AksWebservice"]

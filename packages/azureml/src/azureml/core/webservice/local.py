@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.models.deployment_configuration import LocalWebserviceDeploymentConfiguration
 from footplate.sdk.models.webservice_kinds import LocalWebservice
 
-__all__ = ["LocalWebservice", "LocalWebserviceDeploymentConfiguration"]
+__all__ = ["LocalWebservice"]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from footplate.sdk.exceptions import WebserviceException
-from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.webservice import Webservice
 
-__all__ = ["Webservice", "WebserviceDeploymentConfiguration", "WebserviceException"]
+__all__ = ["Webservice", "WebserviceException"]
