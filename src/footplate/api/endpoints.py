@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, Optional
+from typing import Any, Dict, Iterator, Optional
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
@@ -26,6 +26,7 @@ class EndpointsApi(ApiNoun):
         settings: ServiceSettings,
         version: VersionSpec,
         *,
+        goal: float = 100.0,
         overwrite: bool = False,
         created_by: str = "",
         certificate: Optional[CertificateFiles] = None,
@@ -33,7 +34,7 @@ class EndpointsApi(ApiNoun):
         """Create a service with its first version. The same key again returns the same service."""
         body = {
             "name": name, "key": key, "settings": to_json(settings), "version": to_json(version),
-            "overwrite": overwrite, "created_by": created_by, "certificate": to_json(certificate),
+            "goal": goal, "overwrite": overwrite, "created_by": created_by, "certificate": to_json(certificate),
         }  # fmt: skip
         return from_json(EndpointView, self._post("/workspaces/{workspace}/endpoints", body, workspace=workspace))
 
@@ -72,6 +73,26 @@ class EndpointsApi(ApiNoun):
         body = {"weights": {str(number): weight for number, weight in weights.items()}}
         path = "/workspaces/{workspace}/endpoints/{name}/traffic"
         return from_json(EndpointView, self._post(path, body, workspace=workspace, name=name))
+
+    def change_version(
+        self,
+        workspace: str,
+        name: str,
+        number: int,
+        *,
+        goal: Optional[float] = None,
+        description: Optional[str] = None,
+        definition: Optional[Dict[str, Any]] = None,
+    ) -> EndpointView:
+        """Change the share or the labels of one version; its workers stay."""
+        path = "/workspaces/{workspace}/endpoints/{name}/versions/{number}"
+        body = {"goal": goal, "description": description, "definition": definition}
+        return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name, number=number))
+
+    def delete_version(self, workspace: str, name: str, number: int) -> EndpointView:
+        """Stop one version; the others get its requests."""
+        path = "/workspaces/{workspace}/endpoints/{name}/versions/{number}"
+        return from_json(EndpointView, self._delete(path, workspace=workspace, name=name, number=number))
 
     def delete(self, workspace: str, name: str) -> EndpointView:
         """Begin to delete a service; it is gone when `get` raises NotFound."""

@@ -13,11 +13,11 @@ from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.records import Cause
 from footplate.domain.specs import EnvironmentSpec
-from footplate.errors import InvalidInput
+from footplate.errors import InvalidInput, NotFound
 
 NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 ORIGIN = re.compile(r"\*|[a-z][-+.a-z0-9]*://[^/?#@\s]+")
-KINDS = ("ACI", "AKS", "Local")
+KINDS = ("ACI", "AKS", "AKSENDPOINT", "Local")
 AUTHENTICATION = ("none", "key", "token")
 MAX_REPLICAS = 100
 
@@ -47,7 +47,8 @@ class VersionSpec:
     """The contents of one version. `models` are ids, `name:version`.
 
     Without an entry script the one model is served without code. `environment` None: that of the run which trained
-    the model. `cpu_cores` and `memory_gb` are limits of one replica; None: no limit. `definition` is the version in the
+    the model. A version with a `name` stays beside those of other names, and replaces the one of its own.
+    `cpu_cores` and `memory_gb` are limits of one replica; None: no limit. `definition` is the version in the
     words of the client's own API, which the server does not read.
     """
 
@@ -63,6 +64,7 @@ class VersionSpec:
     replicas: Replicas = Replicas()
     description: Optional[str] = None
     definition: Dict[str, Any] = field(default_factory=lambda: {})
+    name: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class ServiceTls:
 class ServiceSettings:
     """Settings of a service. `kind`: the client API's name for its type; `port`: a port of its own.
 
-    `tls` can be kept or removed by a client; the server sets it when the client sends a certificate.
+    `tls` can be kept or removed by a client; the server sets it when the client sends a certificate. Where versions
+    have names, the one named `default_version` gets the requests that the shares of the others leave.
     """
 
     kind: str = "ACI"
@@ -123,6 +126,7 @@ class ServiceSettings:
     start_seconds: float = 600.0
     rollback: Rollback = Rollback()
     tls: Optional[ServiceTls] = None
+    default_version: Optional[str] = None
     description: Optional[str] = None
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
     properties: Dict[str, str] = field(default_factory=lambda: {})
@@ -132,7 +136,8 @@ class ServiceSettings:
 class VersionRecord:
     """One version as the server keeps it. `run` is its group.
 
-    `weight` is its share of the requests once it is ready; `goal` is the share that it gets when it becomes ready.
+    `weight` is its share of the requests once it is ready; `goal` is the share that it gets when it becomes ready, and
+    that a version with a name keeps unless it is the default one.
     """
 
     number: int
@@ -191,6 +196,7 @@ class VersionView:
     p50_seconds: Optional[float] = None
     p99_seconds: Optional[float] = None
     cause: Optional[Cause] = None
+    goal: float = 100.0
 
 
 @dataclass(frozen=True)
@@ -285,7 +291,54 @@ def check_version(spec: VersionSpec) -> None:
             raise InvalidInput(f"{name} is {value:g}", "give a positive number, or none for no limit")
     if spec.gpus < 0:
         raise InvalidInput(f"gpus is {spec.gpus}", "give 0 or more")
+    if spec.name is not None and (not NAME.fullmatch(spec.name) or len(spec.name) > 32):
+        raise InvalidInput(
+            f"{spec.name!r} is not the name of a version",
+            "use at most 32 lower-case letters, digits and '-', starting with a letter",
+        )
     check_replicas(spec.replicas)
+
+
+def check_goal(goal: float) -> None:
+    if not 0 <= goal <= 100:
+        raise InvalidInput(f"the share of the version is {goal:g}", "give a percentage from 0 to 100")
+
+
+def check_new_version(record: EndpointRecord, new: VersionRecord) -> None:
+    """Raise InvalidInput if a version, new or changed, cannot stand beside the others of its service."""
+    others = [v for v in record.versions if v.state in (STARTING, READY) and v.number != new.number]
+    if others and {v.spec.name is None for v in others} != {new.spec.name is None}:
+        raise InvalidInput(
+            f"some versions of {record.name!r} would have a name and others none",
+            "AksEndpoint.create_version and update_version name them; services of other kinds have no names",
+        )
+    if new.spec.name is None:
+        return
+    goals = {v.spec.name: v.goal for v in others if v.spec.name != new.spec.name}
+    if sum(goals.values()) + new.goal > 100:
+        taken = ", ".join(f"{name} {goal:g}" for name, goal in goals.items())
+        raise InvalidInput(
+            f"version {new.spec.name!r} cannot have {new.goal:g} percent: the others have {taken}",
+            "together they have at most 100; lower one of the others first",
+        )
+
+
+def check_default(record: EndpointRecord) -> None:
+    """Raise InvalidInput if the default version is none of those that start or serve."""
+    names = [v.spec.name for v in record.versions if v.state in (STARTING, READY)]
+    wanted = record.settings.default_version
+    if wanted is not None and wanted not in names:
+        known = ", ".join(str(name) for name in names if name) or "none"
+        raise InvalidInput(f"service {record.name!r} has no version {wanted!r}", f"its versions are: {known}")
+
+
+def find_version(record: EndpointRecord, number: int) -> VersionRecord:
+    """Return a version that starts, serves or has failed; raise NotFound for others."""
+    found = {v.number: v for v in record.versions if v.state in (STARTING, READY, FAILED)}
+    if number not in found:
+        known = ", ".join(map(str, found)) or "none"
+        raise NotFound(f"service {record.name!r} has no version {number} to change", f"its versions are: {known}")
+    return found[number]
 
 
 def check_replicas(replicas: Replicas) -> None:

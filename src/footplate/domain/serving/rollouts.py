@@ -5,13 +5,15 @@
 
 A version takes requests only when it is ready. When a version with a goal of 100 becomes ready, the others drain; if
 `rollback` is set, the last one stays as a standby without requests until the new one has proved itself.
+
+Versions with names stay beside each other: each has its goal, and the default version has the rest.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Sequence
 
 from footplate.domain.records import Cause
 from footplate.domain.serving.endpoints import (
@@ -84,10 +86,15 @@ def _checked(record: EndpointRecord, seen: Seen, now: float) -> List[VersionReco
         old = before[version.number]
         if version.shadow or old.state != STARTING:
             continue
+        if version.spec.name is not None:
+            versions = [_succeeded(v, version, now) for v in versions]
+            continue
         if version.state == READY and version.goal >= 100:
             versions = [_replaced(v, version, record.settings.rollback, now) for v in versions]
         elif version.weight > old.weight:  # one change of the routes gives it its requests
             versions = _make_room(versions, version)
+    if has_names(record):
+        return shared_by_name(versions, record.settings.default_version)
     return _rolled_back(record, _someone_serves(versions), seen, now)
 
 
@@ -108,8 +115,9 @@ def _someone_serves(versions: List[VersionRecord]) -> List[VersionRecord]:
 
 def _looked_at(record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
     if version.state == STARTING and not sight.ended and sight.healthy >= max(1, version.spec.replicas.minimum):
-        if version.weight != version.goal:
-            return replace(version, weight=version.goal)  # ready as soon as the gateway follows
+        goal = version.goal if version.spec.name is None else _named_share(record, version)
+        if version.weight != goal:
+            return replace(version, weight=goal)  # ready as soon as the gateway follows
         return replace(version, state=READY, since=now, busy=now) if sight.followed else version
     if version.state == STARTING:
         cause = _reason_to_give_up(record, version, sight, now)
@@ -154,6 +162,68 @@ def _drained(record: EndpointRecord, version: VersionRecord, sight: VersionSight
         return version
     late = now - version.since > record.settings.limits.timeout_seconds + 10
     return replace(version, state=STOPPED, since=now) if sight.ended or not sight.routed or late else version
+
+
+# ── Versions with names ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def has_names(record: EndpointRecord) -> bool:
+    return any(v.spec.name is not None for v in record.versions)
+
+
+def rebalanced(record: EndpointRecord) -> EndpointRecord:
+    """Return the record with the shares that its versions are to have, if they have names."""
+    if not has_names(record):
+        return record
+    return replace(record, versions=tuple(shared_by_name(record.versions, record.settings.default_version)))
+
+
+def shared_by_name(versions: Sequence[VersionRecord], default: Optional[str]) -> List[VersionRecord]:
+    """Give each version with a name its goal, and the default version the requests that are left.
+
+    Without the default version, the oldest one that serves takes its place. Of two versions with one name the newer
+    one counts.
+    """
+    serving = [v for v in versions if not v.shadow and (v.state == READY or (v.state == STARTING and v.weight > 0))]
+    newest = {v.spec.name: v for v in serving}
+    chosen = newest.get(default) or next(iter(newest.values()), None)
+    if chosen is None:
+        return list(versions)
+    shares = {v.number: v.goal for v in newest.values()}
+    shares[chosen.number] = max(0.0, 100.0 - sum(v.goal for v in newest.values() if v.number != chosen.number))
+    return [replace(v, weight=shares.get(v.number, 0.0)) for v in versions]
+
+
+def _named_share(record: EndpointRecord, version: VersionRecord) -> float:
+    """Return the share that a version will have when it is ready."""
+    ready = [replace(v, state=READY) if v.number == version.number else v for v in record.versions]
+    shared = shared_by_name(ready, record.settings.default_version)
+    return next(v.weight for v in shared if v.number == version.number)
+
+
+def _succeeded(version: VersionRecord, by: VersionRecord, now: float) -> VersionRecord:
+    """Drain a version whose successor of the same name is ready."""
+    same = version.spec.name == by.spec.name and version.number < by.number
+    return _drain(version, now) if by.state == READY and same and version.state in (STARTING, READY) else version
+
+
+def removed(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
+    """Return the record with a version that drains; the others divide its requests. One that has failed is over."""
+    gone = next(v for v in record.versions if v.number == number)
+    gone = replace(gone, state=STOPPED) if gone.state == FAILED else _drain(gone, now)
+    versions = _filled([gone if v.number == number else v for v in record.versions])
+    settings = record.settings
+    if settings.default_version is not None and settings.default_version == gone.spec.name:
+        oldest = next((v.spec.name for v in versions if v.state == READY), None)
+        settings = replace(settings, default_version=oldest)
+    return rebalanced(replace(record, settings=settings, versions=tuple(versions), modified=now, cause=None))
+
+
+def _filled(versions: List[VersionRecord]) -> List[VersionRecord]:
+    """Let the shares of the ready versions add up to 100 again."""
+    served = _someone_serves(versions)
+    total = sum(v.weight for v in served if v.state == READY)
+    return [replace(v, weight=100.0 * v.weight / total) if v.state == READY and total else v for v in served]
 
 
 # ── Rollback ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -242,8 +312,11 @@ def is_settled(record: EndpointRecord) -> bool:
 
 def split_traffic(record: EndpointRecord, weights: Dict[int, float], now: float) -> EndpointRecord:
     """Return the record with these shares; versions that are not named keep none."""
+    total = sum(weights.values())
     versions = [
         replace(v, weight=weights.get(v.number, 0.0), shadow=False, since=now) if v.state == READY else v
         for v in record.versions
     ]
-    return replace(record, versions=tuple(versions), modified=now)
+    if has_names(record):
+        versions = [replace(v, goal=100.0 * v.weight / total) if v.state == READY else v for v in versions]
+    return rebalanced(replace(record, versions=tuple(versions), modified=now))

@@ -7,6 +7,7 @@
     resource_configuration  ResourceConfiguration
     webservice              Webservice: waiting, calling, updating, deleting
     webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
+    aks_endpoint            AksEndpoint: versions with names, beside each other
     service_call            one request to a service
     deploying               the request that deploys: models, code, environment
     deployment_configuration    the options of Azure's three targets

@@ -17,8 +17,10 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException, WebserviceException
+from footplate.sdk.labels import texts
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
+    AksEndpointDeploymentConfiguration,
     AksServiceDeploymentConfiguration,
     WebserviceDeploymentConfiguration,
     known_keys,
@@ -50,13 +52,18 @@ def deploy(
     default = AciServiceDeploymentConfiguration if deployment_target is None else AksServiceDeploymentConfiguration
     config = deployment_config or default()
     version = version_spec(workspace, models, inference_config, config)
+    if isinstance(config, AksEndpointDeploymentConfiguration):
+        labels = {"is_control": bool(config.is_control_version_type), "tags": texts(config.tags or {})}
+        definition = {**version.definition, **labels}
+        version = replace(version, name=version.name or name, description=config.description, definition=definition)
     api = workspace.session.api_for(KINDS if inference_config else NO_CODE).endpoints
     view = api.deploy(
         workspace.id,
         name,
         uuid.uuid4().hex,
-        config.to_settings(),
+        replace(config.to_settings(), default_version=version.name),
         version,
+        goal=100.0 if version.name is None else config.traffic_percentile or 0.0,
         overwrite=overwrite,
         created_by=user_name(),
         certificate=config.certificate(),
@@ -96,6 +103,7 @@ def version_spec(
         replicas=config.to_replicas(old.replicas if before else Replicas()),
         description=inference_config.description if inference_config else None,
         definition={"source_directory": inference_config.folder} if inference_config else {},
+        name=config.version_name or old.name,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Deployment configurations: resources and settings of a service, in the words of Azure's three targets.
+"""Deployment configurations: resources and settings of a service, in the words of Azure's targets.
 
 All of them deploy to this server's machine. `cpu_cores` and `memory_gb` limit a replica only where they are given:
 Azure's own defaults (0.1 cores and 0.5 GB) are a price, not a wish.
@@ -37,6 +37,8 @@ class WebserviceDeploymentConfiguration:
         self.cpu_cores: Optional[float] = None
         self.memory_gb: Optional[float] = None
         self.gpu_cores: Optional[int] = None
+        self.version_name: Optional[str] = None
+        self.traffic_percentile: Optional[float] = None
         self.collect_model_data: Optional[bool] = None
         self.rollback_seconds: Optional[float] = None
         self.idle_seconds: Optional[float] = None
@@ -54,7 +56,7 @@ class WebserviceDeploymentConfiguration:
             cors=old.cors if self.cors is None else _all(self.cors),
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
             start_seconds=old.start_seconds, rollback=self._rollback(old.rollback),
-            tls=None if self.ssl_enabled is False else old.tls,
+            tls=None if self.ssl_enabled is False else old.tls, default_version=old.default_version,
             description=old.description if self.description is None else self.description,
             tags=old.tags if self.tags is None else texts(self.tags),
             properties={**old.properties, **{k: str(v) for k, v in (self.properties or {}).items()}},
@@ -253,6 +255,28 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         if self.scoring_timeout_ms is None:
             return before
         return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
+
+
+class AksEndpointDeploymentConfiguration(AksServiceDeploymentConfiguration):
+    """The options of `AksEndpoint.deploy_configuration`: those of `AksWebservice`, and the first version's name."""
+
+    kind = "AKSENDPOINT"
+
+    def __init__(
+        self, version_name: Optional[str] = None, traffic_percentile: Optional[float] = None,
+        is_default: Optional[bool] = None, is_control_version_type: Optional[bool] = None, **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**options)
+        if traffic_percentile is not None and not 0 <= traffic_percentile <= 100:
+            raise WebserviceException(
+                f"traffic_percentile is {traffic_percentile!r}", hint="give a percentage from 0 to 100"
+            )
+        if is_default is False:
+            warn_caller("is_default=False has no effect here: the first version of an endpoint is the default one")
+        self.version_name = version_name
+        self.traffic_percentile = traffic_percentile
+        self.is_default = is_default
+        self.is_control_version_type = is_control_version_type
 
 
 _REASONS = {

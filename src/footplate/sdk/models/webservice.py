@@ -106,7 +106,7 @@ class Webservice:
 
         Args:
             workspace: The workspace.
-            compute_type: `ACI`, `AKS` or `Local`.
+            compute_type: `ACI`, `AKS`, `AKSENDPOINT` or `Local`.
             model_name: Only services of this model.
             model_id: Only services of this version, `name:version`.
             tags: A list of `key` or `[key, value]`.
@@ -323,7 +323,7 @@ class Webservice:
 
     @property
     def compute_type(self) -> str:
-        """`ACI`, `AKS` or `Local`."""
+        """`ACI`, `AKS`, `AKSENDPOINT` or `Local`."""
         return self._view.settings.kind
 
     @property
@@ -573,10 +573,13 @@ class Webservice:
         config: WebserviceDeploymentConfiguration,
         models: Optional[Sequence[Model]],
         inference_config: Optional[InferenceConfig],
+        before: Optional[VersionSpec] = None,
     ) -> Optional[VersionSpec]:
-        old = self._view.versions[-1].spec
+        """Return the version after a change of `before`, by default the newest; None if nothing changes."""
+        old = before or self._view.versions[-1].spec
         if models is not None or inference_config is not None:
-            chosen = list(models) if models is not None else self.models
+            same = self.models if before is None else [Model(self.workspace, id=each) for each in before.models]
+            chosen = list(models) if models is not None else same
             if inference_config is None and old.entry_script is not None:
                 ids = tuple(model.id for model in chosen)
                 return replace(self._resized(old, config), models=ids)
@@ -690,9 +693,9 @@ class AksServiceAccessToken:
 
 def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     """Return the service as an object of its kind."""
-    from footplate.sdk.models import webservice_kinds  # noqa: PLC0415  # its classes derive from the one here
+    from footplate.sdk.models import aks_endpoint  # noqa: PLC0415  # its classes derive from the one here
 
-    return webservice_kinds.CLASSES[view.settings.kind]._of(workspace, view)  # pyright: ignore[reportPrivateUsage]
+    return aks_endpoint.CLASSES[view.settings.kind]._of(workspace, view)  # pyright: ignore[reportPrivateUsage]
 
 
 def _model_name(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Azure's three kinds of web service. All of them run on the server's machine, behind one gateway."""
+"""Kinds of web service, as Azure names them. All of them run on the server's machine, behind one gateway."""
 
 from __future__ import annotations
 
@@ -121,14 +121,6 @@ class AksWebservice(Webservice):
         """
         models, inference_config = _of_image(image, models, inference_config)
         self._update(AksServiceDeploymentConfiguration(**options), models, inference_config, share, shadow)
-
-
-class AksEndpoint(AksWebservice):
-    """A service whose versions are managed by name; here they are numbers, and `split` sets their shares.
-
-    Example:
-        settings = AksEndpoint.deploy_configuration(autoscale_min_replicas=1, autoscale_max_replicas=4)
-    """
 
 
 @explained

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 from pydantic import BeforeValidator
@@ -32,6 +32,7 @@ class Deployment(Body):
     key: str
     settings: StrictSettings
     version: StrictVersion
+    goal: float = 100.0
     overwrite: bool = False
     created_by: str = ""
     certificate: StrictCertificate | None = None
@@ -48,6 +49,12 @@ class EndpointChange(Body):
 
 class TrafficSplit(Body):
     weights: dict[int, float]
+
+
+class VersionChange(Body):
+    goal: float | None = None
+    description: str | None = None
+    definition: dict[str, Any] | None = None
 
 
 class KeysRequest(Body):
@@ -99,6 +106,22 @@ def change_endpoint(workspace: str, name: str, body: EndpointChange, services: S
 def split_endpoint(workspace: str, name: str, body: TrafficSplit, services: ServicesOf) -> Response:
     """Set the share of the requests that each version gets."""
     return answer(services.endpoints.split(workspace, name, body.weights))
+
+
+@router.patch("/workspaces/{workspace}/endpoints/{name}/versions/{number}", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
+def change_endpoint_version(
+    workspace: str, name: str, number: int, body: VersionChange, services: ServicesOf
+) -> Response:
+    """Change the share or the labels of one version of a web service; its workers stay."""
+    return answer(services.endpoints.change_version(workspace, name, number, **dict(body)))
+
+
+@router.delete("/workspaces/{workspace}/endpoints/{name}/versions/{number}", response_model=EndpointView)
+@requires(Right.MANAGE_SERVICES)
+def delete_endpoint_version(workspace: str, name: str, number: int, services: ServicesOf) -> Response:
+    """Stop one version of a web service; the others get its requests."""
+    return answer(services.endpoints.delete_version(workspace, name, number))
 
 
 @router.delete("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)

@@ -25,9 +25,13 @@ from footplate.domain.serving.endpoints import (
     VersionRecord,
     VersionSpec,
     VersionView,
+    check_default,
+    check_goal,
+    check_new_version,
     check_service_name,
     check_settings,
     check_version,
+    find_version,
     model_id,
 )
 from footplate.domain.serving.frameworks import served_without_code
@@ -74,6 +78,7 @@ class EndpointService:
         key: str,
         settings: ServiceSettings,
         version: VersionSpec,
+        goal: float = 100.0,
         overwrite: bool = False,
         created_by: str = "",
         certificate: CertificateFiles | None = None,
@@ -85,14 +90,16 @@ class EndpointService:
         if known is not None and any(v.run == _run_id(name, key) for v in known.versions):
             return self.view(known)
         if known is not None and overwrite and not known.deleting:
-            return self.update(workspace, name, key, settings, version, certificate=certificate)
+            return self.update(workspace, name, key, settings, version, goal, certificate=certificate)
         check_settings(settings)
+        check_goal(goal)
         version = self._checked(workspace, version)
         now = time.time()
         route = self._free_route(workspace, name)
         settings = self._with_port(self._with_tls(route, settings, certificate, None))
         record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
-        record = replace(record, versions=(_new_version(record, key, version, now),))
+        first = replace(_new_version(record, key, version, now), goal=100.0 if version.name is None else goal)
+        record = replace(record, versions=(first,))
         if known is not None and known.deleting:
             raise Conflict(f"service {name!r} is being deleted", "try again when it is gone")
         self._store.endpoints.create(record, ServiceKeys(_new_key(), _new_key()))
@@ -114,19 +121,22 @@ class EndpointService:
 
         A shadow takes none: it gets copies, and its answers are only compared.
         """
-        if not 0 <= goal <= 100:
-            raise InvalidInput(f"the share of the new version is {goal:g}", "give a percentage from 0 to 100")
+        check_goal(goal)
         settings = self._new_settings(workspace, name, settings, certificate)
         checked = None if version is None else self._checked(workspace, version)
 
         def change(record: EndpointRecord, now: float) -> EndpointRecord:
             after = replace(record, settings=settings or record.settings, modified=now)
             if checked is None or any(v.run == _run_id(name, key) for v in record.versions):
-                return after
+                check_default(after)
+                return rollouts.rebalanced(after)
             new = _new_version(after, key, checked, now)
             new = replace(new, goal=0.0 if shadow else goal, shadow=shadow)
-            waiting = [_given_up(v, now) if v.state == STARTING else v for v in after.versions]
-            return replace(after, versions=(*waiting, new), cause=None)
+            check_new_version(after, new)
+            waiting = [_given_up(v, now) if _is_late(v, new) else v for v in after.versions]
+            after = replace(after, versions=(*waiting, new), cause=None)
+            check_default(after)
+            return after
 
         return self._change(workspace, name, change)
 
@@ -142,6 +152,47 @@ class EndpointService:
             if any(weight < 0 for weight in weights.values()) or not sum(weights.values()) > 0:
                 raise InvalidInput(f"the shares are {weights}", "give shares of 0 or more, and at least one above 0")
             return rollouts.split_traffic(record, weights, now)
+
+        return self._change(workspace, name, change)
+
+    def change_version(
+        self,
+        workspace: str,
+        name: str,
+        number: int,
+        goal: float | None = None,
+        description: str | None = None,
+        definition: dict[str, Any] | None = None,
+    ) -> EndpointView:
+        """Change the share or the labels of one version; its workers stay."""
+
+        def change(record: EndpointRecord, now: float) -> EndpointRecord:
+            old = find_version(record, number)
+            spec = replace(
+                old.spec,
+                description=old.spec.description if description is None else description,
+                definition=old.spec.definition if definition is None else definition,
+            )
+            new = replace(old, spec=spec, goal=old.goal if goal is None else goal)
+            if goal is not None and new.spec.name is None:
+                raise InvalidInput(f"version {number} of {name!r} has no name", "set the shares of all versions: split")
+            check_goal(new.goal)
+            check_new_version(record, new)
+            changed = tuple(new if v.number == number else v for v in record.versions)
+            return rollouts.rebalanced(replace(record, versions=changed, modified=now))
+
+        return self._change(workspace, name, change)
+
+    def delete_version(self, workspace: str, name: str, number: int) -> EndpointView:
+        """Stop one version when its requests are answered; the others get its share."""
+
+        def change(record: EndpointRecord, now: float) -> EndpointRecord:
+            version = find_version(record, number)
+            others = [v for v in record.versions if v.state == READY and v.number != number and not v.shadow]
+            if not version.shadow and not others:
+                called = version.spec.name or number
+                raise InvalidInput(f"{name!r} has no version but {called} that is ready", "delete the service instead")
+            return rollouts.removed(record, number, now)
 
         return self._change(workspace, name, change)
 
@@ -302,6 +353,11 @@ def _new_version(record: EndpointRecord, key: str, spec: VersionSpec, now: float
     )
 
 
+def _is_late(version: VersionRecord, new: VersionRecord) -> bool:
+    """Whether a version has not become ready before the new one that replaces it."""
+    return version.state == STARTING and version.spec.name == new.spec.name
+
+
 def _given_up(version: VersionRecord, now: float) -> VersionRecord:
     """Return a version that never became ready and that a newer one replaces."""
     return replace(version, state="draining", weight=0.0, since=now)
@@ -319,5 +375,5 @@ def _version_view(version: VersionRecord, figures: dict[str, Any]) -> VersionVie
     known = {name: figures[name] for name in _FIGURES if name in figures}
     return VersionView(
         version.number, version.run, version.state, version.weight, version.shadow, version.created, version.spec,
-        replicas=version.replicas, cause=version.cause, **known,
+        replicas=version.replicas, cause=version.cause, goal=version.goal, **known,
     )  # fmt: skip

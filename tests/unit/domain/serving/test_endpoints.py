@@ -5,17 +5,33 @@ from __future__ import annotations
 import pytest
 
 from footplate.domain.serving.endpoints import (
+    READY,
+    STOPPED,
+    EndpointRecord,
     Replicas,
     RequestLimits,
     Rollback,
     ServiceSettings,
+    VersionRecord,
     VersionSpec,
+    check_default,
+    check_goal,
+    check_new_version,
     check_service_name,
     check_settings,
     check_version,
+    find_version,
     model_id,
 )
-from footplate.errors import InvalidInput
+from footplate.errors import InvalidInput, NotFound
+
+
+def named(number: int, name: str | None, goal: float, state: str = READY) -> VersionRecord:
+    return VersionRecord(number, f"run{number}", VersionSpec(("m:1",), name=name), 0.0, state, goal=goal)
+
+
+def endpoint(*versions: VersionRecord, default: str | None = "a") -> EndpointRecord:
+    return EndpointRecord("w", "svc", "svc", 0.0, 0.0, ServiceSettings(default_version=default), versions)
 
 
 @pytest.mark.parametrize("name", ["ab", "Abc", "1abc", "abc-", "a" * 33, "a_b", "über"])
@@ -70,3 +86,38 @@ def test_a_model_id_has_a_name_and_a_number() -> None:
     for text in ("a", "a:", ":1", "a:x"):
         with pytest.raises(InvalidInput, match="is not the id of a model"):
             model_id(text)
+
+
+def test_the_shares_of_versions_with_names_are_at_most_100_together() -> None:
+    record = endpoint(named(1, "a", 60), named(2, "b", 30), named(3, "c", 90, STOPPED))
+    check_new_version(record, named(4, "d", 10))
+    check_new_version(record, named(4, "b", 40))  # it replaces the one of its name
+    with pytest.raises(InvalidInput, match=r"'d' cannot have 11 percent: the others have a 60, b 30") as caught:
+        check_new_version(record, named(4, "d", 11))
+    assert caught.value.hint
+    with pytest.raises(InvalidInput, match="is 101"):
+        check_goal(101)
+
+
+def test_versions_with_and_without_names_are_not_mixed() -> None:
+    with pytest.raises(InvalidInput, match="would have a name and others none"):
+        check_new_version(endpoint(named(1, "a", 60)), named(2, None, 10))
+    with pytest.raises(InvalidInput, match="would have a name and others none"):
+        check_new_version(endpoint(named(1, None, 100)), named(2, "a", 10))
+
+
+@pytest.mark.parametrize("name", ["Blue", "1", "a" * 33, ""])
+def test_a_bad_name_of_a_version_is_refused(name: str) -> None:
+    with pytest.raises(InvalidInput, match="is not the name of a version"):
+        check_version(VersionSpec(("m:1",), name=name))
+
+
+def test_unknown_versions_are_named_together_with_the_known_ones() -> None:
+    record = endpoint(named(1, "a", 60), named(2, "b", 30, STOPPED))
+    assert find_version(record, 1).spec.name == "a"
+    with pytest.raises(NotFound, match="no version 2") as caught:
+        find_version(record, 2)
+    assert "its versions are: 1" in str(caught.value.hint)
+    check_default(record)
+    with pytest.raises(InvalidInput, match="no version 'b'"):
+        check_default(endpoint(*record.versions, default="b"))

@@ -21,15 +21,24 @@ from footplate.domain.serving.endpoints import (
     VersionRecord,
     VersionSpec,
 )
-from footplate.domain.serving.rollouts import KEPT_VERSIONS, VersionSight, advance, is_settled, split_traffic, state_of
+from footplate.domain.serving.rollouts import (
+    KEPT_VERSIONS,
+    VersionSight,
+    advance,
+    is_settled,
+    rebalanced,
+    removed,
+    split_traffic,
+    state_of,
+)
 
 UP = VersionSight(healthy=1, followed=True)
 DOWN = VersionSight()
 
 
 def version(number: int, state: str = STARTING, weight: float = 0.0, **more: Any) -> VersionRecord:
-    replicas = more.pop("scale", Replicas())
-    return VersionRecord(number, f"run{number}", VersionSpec(("m:1",), replicas=replicas), 0.0, state, weight, **more)
+    spec = VersionSpec(("m:1",), replicas=more.pop("scale", Replicas()), name=more.pop("name", None))
+    return VersionRecord(number, f"run{number}", spec, 0.0, state, weight, **more)
 
 
 def service(*versions: VersionRecord, **settings: Any) -> EndpointRecord:
@@ -177,3 +186,58 @@ def test_a_version_that_fails_while_it_takes_over_gives_the_requests_back() -> N
     assert states(taking) == [(READY, 0.0), (STARTING, 100.0)]
     after = advance(taking, {1: UP, 2: VersionSight(ended=True)}, 2.0)
     assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
+
+
+def test_versions_with_names_keep_their_goals_and_the_default_gets_the_rest() -> None:
+    record = service(
+        version(1, READY, 90.0, name="a", goal=20.0),
+        version(2, READY, 10.0, name="b", goal=10.0),
+        version(3, name="c", goal=30.0),
+        default_version="a",
+    )
+    sights = {1: UP, 2: UP, 3: replace(UP, followed=False)}
+    routed = advance(record, sights, 1.0)
+    assert states(routed) == [(READY, 60.0), (READY, 10.0), (STARTING, 30.0)]
+    assert advance(routed, sights, 1.1) is routed
+    ready = advance(routed, {1: UP, 2: UP, 3: UP}, 1.2)
+    assert states(ready) == [(READY, 60.0), (READY, 10.0), (READY, 30.0)]
+    moved = rebalanced(replace(ready, settings=replace(ready.settings, default_version="b")))
+    assert states(moved) == [(READY, 20.0), (READY, 50.0), (READY, 30.0)]
+
+
+def test_a_version_with_a_name_replaces_only_its_predecessor() -> None:
+    record = service(
+        version(1, READY, 80.0, name="a", goal=0.0),
+        version(2, READY, 20.0, name="b", goal=20.0),
+        version(3, name="b", goal=40.0),
+        default_version="a",
+    )
+    taking = advance(record, {1: UP, 2: UP, 3: replace(UP, followed=False)}, 1.0)
+    assert states(taking) == [(READY, 60.0), (READY, 0.0), (STARTING, 40.0)]
+    after = advance(taking, {1: UP, 2: UP, 3: UP}, 1.1)
+    assert states(after) == [(READY, 60.0), (DRAINING, 0.0), (READY, 40.0)]
+    failed = advance(taking, {1: UP, 2: UP, 3: VersionSight(ended=True)}, 1.1)
+    assert states(failed) == [(READY, 80.0), (READY, 20.0), (FAILED, 0.0)]
+
+
+def test_the_oldest_version_takes_the_place_of_a_removed_default() -> None:
+    record = service(
+        version(1, READY, 20.0, name="a", goal=20.0),
+        version(2, READY, 80.0, name="b", goal=40.0),
+        default_version="b",
+    )
+    after = removed(record, 2, 5.0)
+    assert states(after) == [(READY, 100.0), (DRAINING, 0.0)]
+    assert after.settings.default_version == "a"
+
+
+def test_versions_without_names_divide_the_share_of_a_removed_one() -> None:
+    record = service(version(1, READY, 60.0), version(2, READY, 20.0), version(3, READY, 20.0))
+    assert states(removed(record, 1, 5.0)) == [(DRAINING, 0.0), (READY, 50.0), (READY, 50.0)]
+    assert states(removed(service(version(1, READY, 100.0), version(2, READY)), 1, 5.0))[1] == (READY, 100.0)
+
+
+def test_a_split_of_versions_with_names_sets_their_goals() -> None:
+    record = service(version(1, READY, 100.0, name="a"), version(2, READY, 0.0, name="b"), default_version="a")
+    after = split_traffic(record, {1: 1, 2: 3}, 1.0)
+    assert [(v.goal, v.weight) for v in after.versions] == [(25.0, 25.0), (75.0, 75.0)]

@@ -6,6 +6,7 @@ import pytest
 
 from footplate.domain.serving.endpoints import Replicas, ServiceSettings
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.models.aks_endpoint import AksEndpoint
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.webservice_kinds import AciWebservice, AksWebservice
 
@@ -66,3 +67,17 @@ def test_a_certificate_needs_both_files() -> None:
         AciWebservice.deploy_configuration(ssl_enabled=True).certificate()
     with pytest.raises(WebserviceException, match="ssl_enabled is False"):
         AciWebservice.deploy_configuration(ssl_enabled=False, ssl_cname="a.example.com")
+
+
+@pytest.mark.parametrize("percentile", [-1, 100.5])
+def test_a_share_outside_of_0_to_100_is_refused(percentile: float) -> None:
+    with pytest.raises(WebserviceException, match="traffic_percentile is") as caught:
+        AksEndpoint.deploy_configuration(version_name="a", traffic_percentile=percentile)
+    assert caught.value.hint
+
+
+def test_the_first_version_of_an_endpoint_is_always_the_default() -> None:
+    with pytest.warns(UserWarning, match="the first version of an endpoint is the default one"):
+        AksEndpoint.deploy_configuration(version_name="a", is_default=False)
+    settings = AksEndpoint.deploy_configuration(version_name="a", auth_enabled=False).to_settings()
+    assert (settings.kind, settings.auth) == ("AKSENDPOINT", "none")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.models.webservice_kinds import AksEndpoint, AksWebservice
+from footplate.sdk.models.aks_endpoint import AksEndpoint
+from footplate.sdk.models.webservice_kinds import AksWebservice
 
 __all__ = ["AksEndpoint", "AksWebservice"]
