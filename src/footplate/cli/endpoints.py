@@ -196,7 +196,8 @@ def _row(version: VersionView) -> list[Any]:
     ]
     workers = f"{version.healthy}/{version.replicas}"
     models = ", ".join(version.spec.models)
-    return [version.number, version.state, share, models, workers, version.requests, version.errors, *times]
+    called = f"{version.number} {version.spec.name or ''}".rstrip()
+    return [called, version.state, share, models, workers, version.requests, version.errors, *times]
 
 
 def _new_part(before: str, after: str) -> str:
