@@ -230,6 +230,10 @@ class AksEndpoint(Webservice):
 
         Returns:
             A dict, with the versions by name.
+
+        Example:
+            def print_versions(endpoint: AksEndpoint) -> None:
+                print(endpoint.serialize()["versions"])
         """
         return {**super().serialize(), "versions": {name: each.serialize() for name, each in self.versions.items()}}
 

@@ -188,7 +188,7 @@ def test_a_version_that_fails_while_it_takes_over_gives_the_requests_back() -> N
     assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
 
 
-def test_versions_with_names_keep_their_goals_and_the_default_gets_the_rest() -> None:
+def test_versions_with_names_keep_their_goals_beside_the_default() -> None:
     record = service(
         version(1, READY, 90.0, name="a", goal=20.0),
         version(2, READY, 10.0, name="b", goal=10.0),
