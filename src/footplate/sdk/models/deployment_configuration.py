@@ -6,6 +6,7 @@ Azure's own defaults (0.1 cores and 0.5 GB) are a price, not a wish.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
@@ -19,9 +20,11 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.labels import texts
-from footplate.sdk.warn import warn_without_effect, without_effect
+from footplate.sdk.warn import warn_caller, warn_without_effect, without_effect
+from footplate.sdk.wrong_types import explained
 
 
+@explained
 class WebserviceDeploymentConfiguration:
     """The settings that all three kinds have."""
 
@@ -112,6 +115,7 @@ class WebserviceDeploymentConfiguration:
         print({name: value for name, value in vars(self).items() if value is not None})
 
 
+@explained
 class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
     """The options of `AciWebservice.deploy_configuration`."""
 
@@ -147,6 +151,7 @@ class AciServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         )  # fmt: skip
 
 
+@explained
 class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
     """The options of `LocalWebservice.deploy_configuration`: a port of its own."""
 
@@ -160,6 +165,7 @@ class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         return self.port or before
 
 
+@explained
 class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
     """The options of `AksWebservice.deploy_configuration`: replicas, autoscaling, limits of the requests."""
 
@@ -257,6 +263,7 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
 
 
+@explained
 class AksEndpointDeploymentConfiguration(AksServiceDeploymentConfiguration):
     """The options of `AksEndpoint.deploy_configuration`: those of `AksWebservice`, and the first version's name."""
 
@@ -301,7 +308,7 @@ def _text(name: str, path: Optional[str]) -> str:
     if not path:
         raise WebserviceException(f"{name} is missing", hint="give ssl_cert_pem_file and ssl_key_pem_file")
     try:
-        with open(path, encoding="ascii") as file:
+        with open(os.fspath(path), encoding="ascii") as file:
             return file.read()
     except OSError as error:
         raise WebserviceException(f"{name} cannot be read: {error}", hint="give the path of a PEM file") from None

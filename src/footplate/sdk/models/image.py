@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 
+@explained
 class ContainerImageConfig:
     """The script of a service, the files that it needs, and its packages."""
 
