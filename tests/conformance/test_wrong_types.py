@@ -12,6 +12,8 @@ import enum
 import importlib
 import inspect
 import math
+import os
+import resource
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,7 +46,10 @@ from footplate.sdk.workspace import Workspace
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow, pytest.mark.timeout(900)]
 
-WRONG: list[Any] = [None, 7777, math.nan, b"bytes", ["a", 1], {"a": 1}, object(), Path("nowhere"), "x" * 5000, ""]
+CANARY = 7777
+"""A number, and an open file descriptor: a function that takes a number for a path closes it."""
+
+WRONG: list[Any] = [None, CANARY, math.nan, b"bytes", ["a", 1], {"a": 1}, object(), Path("nowhere"), "x" * 5000, ""]
 
 LEFT_OUT = {
     "wait_for_completion", "wait_for_change", "wait_for_creation", "wait_for_profiling", "wait_for_deployment",
@@ -198,6 +203,7 @@ def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def complaint(function: Callable[..., Any], arguments: dict[str, Any], used: Run) -> str | None:
     """Return why the call fails badly; None if it works or raises a proper error."""
+    os.dup2(2, CANARY)
     try:
         result = function(**arguments)
         for made in list(result) if isinstance(result, Iterator) else [result]:
@@ -212,10 +218,22 @@ def complaint(function: Callable[..., Any], arguments: dict[str, Any], used: Run
     return None
 
 
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 @pytest.fixture
 def world(workspace: Workspace) -> Iterator[World]:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], CANARY + 1), max(limits[1], CANARY + 1)))
     made = World(workspace)
     yield made
+    os.close(CANARY)
+    resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     made.run.complete()
     for service in Webservice.list(workspace):
         service.delete()
@@ -229,6 +247,7 @@ def test_arguments_of_wrong_types_are_named_with_a_hint(world: World):
             for value in WRONG:
                 calls += 1
                 reason = complaint(function, {**right, parameter.name: value}, world.run)
+                reason = "closes the file of that number" if not is_open(CANARY) else reason
                 bad += [f"{name}({parameter.name}={value!r:.40}): {reason}"] if reason else []
     assert not bad, "\n".join(bad)
     assert calls > 5000
