@@ -46,6 +46,7 @@ REACH: dict[Reach, set[str]] = {
         "label_environment", "list_built", "list_caches", "open_datastore", "put_compute", "put_datastore",
         "put_secret", "register_environment", "resolve_lock", "set_default_datastore", "stop_server",
         "test_notifications", "unregister_dataset", "deploy_endpoint", "change_endpoint", "split_endpoint",
+        "change_endpoint_version", "delete_endpoint_version",
         "delete_endpoint", "get_endpoint_keys", "make_endpoint_token", "collect_garbage", "delete_run",
         "delete_workspace",
     },
