@@ -148,6 +148,7 @@ class LocalEngine:
                 # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the
                 # lock tells.
                 os.close(held)
+        folder.remove_unused()
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
 
 

@@ -193,6 +193,11 @@ class NodeFolder:
     def _rank_exit(self, rank: int) -> str:
         return os.path.join(self.exits, f"rank_{rank}.json")
 
+    def remove_unused(self) -> None:
+        """Remove the directory of an agent that never began; one with anything else in it stays."""
+        if set(os.listdir(self.path)) <= {os.path.basename(self._lock), os.path.basename(self.agent_log)}:
+            self.remove()
+
     def remove(self) -> None:
         """Remove everything, also files that a job made unreadable; the run's directory goes with its last node."""
         shutil.rmtree(self.path, onerror=_remove_by_force)

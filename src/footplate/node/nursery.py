@@ -55,7 +55,10 @@ def serve(number: int, engine: int) -> int:
     if os.getppid() != engine:
         return 0
     _preload()
-    while connection in select.select([connection, *parent], [], [], IDLE_SECONDS)[0]:
+    events = select.poll()  # unlike `select`, it takes descriptors beyond 1023, which a busy server passes on
+    for file in (number, *parent):
+        events.register(file, select.POLLIN)
+    while any(file == number for file, _ in events.poll(IDLE_SECONDS * 1000)):
         message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 1)
         if not message:
             break

@@ -14,7 +14,7 @@ import pytest
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
 from footplate.engines.nursery import Nursery
-from footplate.errors import InvalidInput
+from footplate.errors import Broken, InvalidInput
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.testing.waiting import PATIENCE_SECONDS, wait_until
@@ -183,6 +183,34 @@ def test_the_nursery_of_a_killed_engine_exits(home: Path, nursery: str) -> None:
         wait_until(lambda: not nurseries(engine.pid))
     finally:
         os.kill(holder, signal.SIGKILL)
+
+
+CROWDED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = [os.dup(0) for _ in range(1100)]
+from footplate.engines.local import agent_argv
+from footplate.engines.nursery import Nursery
+from footplate.node.node_directory import NodeFolder
+nursery, folder = Nursery(agent_argv()), NodeFolder(sys.argv[1], "run_1", 0)
+message = {"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}
+assert nursery.fork(message, folder.take_lock()) is not None
+nursery.close()
+"""
+
+
+def test_an_engine_with_many_open_files_starts_agents(home: Path) -> None:
+    """During a flood of connections, a server's files have numbers that `select` does not take."""
+    subprocess.run([sys.executable, "-c", CROWDED, str(home)], check=True, timeout=PATIENCE_SECONDS)
+
+
+def test_the_directory_of_an_agent_that_never_began_is_removed(home: Path) -> None:
+    job = AgentJob("run_1", 1, 1, "http://127.0.0.1:9", home=str(home))
+    engine = LocalEngine()
+    engine._nursery = Nursery(["/bin/false"])
+    with pytest.raises(Broken, match="could not be started"):
+        engine.submit(engine.prepare(job))
+    assert not (home / "work" / "run_1").exists()
 
 
 def test_a_nursery_whose_engine_died_before_it_began_exits() -> None:

@@ -16,7 +16,6 @@ import fcntl
 import importlib.util
 import json
 import os
-import select
 import subprocess
 import sys
 import tempfile
@@ -305,8 +304,10 @@ class _Record:
 
     def wait_until_ready(self) -> None:
         assert self._supervisor is not None and self._supervisor.stdout is not None
-        ready, _, _ = select.select([self._supervisor.stdout], [], [], _READY_SECONDS)
-        if not ready or self._supervisor.stdout.readline() != b"ready\n":
+        if (
+            not syscalls.wait_readable([self._supervisor.stdout], _READY_SECONDS)
+            or self._supervisor.stdout.readline() != b"ready\n"
+        ):
             message = self.log().strip().rpartition("\n")[2] or "it printed no message"
             raise _NotServed(f"FUSE could not mount the data: {message}", _NO_FUSE)
 

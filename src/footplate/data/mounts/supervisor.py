@@ -19,7 +19,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import select
 import signal
 import sys
 import threading
@@ -27,7 +26,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from footplate.data.mounts.syscalls import unmount
+from footplate.data.mounts.syscalls import unmount, wait_readable
 
 _POLL_SECONDS = 0.5
 _RECORD_FILE = "mount.json"
@@ -51,7 +50,7 @@ def main() -> None:
         os.close(task["device"])  # only the child keeps it open, so readers get an error if it dies instead of hanging
     threading.Thread(target=_watch_owner, args=(record, wake_writer), daemon=True).start()
     waiting = [wake_reader] if child is None else [wake_reader, os.pidfd_open(child)]
-    select.select(waiting, [], [])
+    wait_readable(waiting)
     _end(record, at, child)
     if task.get("serve"):
         _make_view(task)
@@ -160,7 +159,7 @@ def _start_serving(task: dict[str, Any]) -> int:
 
 
 def _unmount_after(parent: int, at: str) -> None:
-    select.select([parent], [], [])
+    wait_readable([parent])
     unmount(at)
 
 

@@ -1,4 +1,4 @@
-"""mount(2) and umount(2), which the os module lacks."""
+"""mount(2) and umount(2), which the os module lacks, and a wait for files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import ctypes
 import errno
 import functools
 import os
+import select
 import tempfile
+from collections.abc import Sequence
+from typing import IO
 
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
 _MNT_DETACH = 2
@@ -127,3 +130,14 @@ def _run(*argv: str) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(os.posix_spawnp(argv[0], argv, os.environ), 0)[1])
     except OSError:
         return 127
+
+
+def wait_readable(files: Sequence[int | IO[bytes]], seconds: float | None = None) -> bool:
+    """Wait until one of the files has data or is closed; return False after some seconds without.
+
+    Unlike `select.select` it takes descriptors beyond 1023, which processes with many open files have.
+    """
+    events = select.poll()
+    for file in files:
+        events.register(file, select.POLLIN)
+    return bool(events.poll(None if seconds is None else seconds * 1000))
