@@ -224,3 +224,9 @@ def test_completion_offers_existing_names(trained: Any) -> None:
     trained("server", "stop")
     assert offered("footplate runs show tr") == [], "Tab starts no server"
     assert trained("server", "status", code=3).stdout.startswith("server  not running")
+
+
+def test_doctor_fits_the_terminal(footplate: Any) -> None:
+    lines = seen_in_the_end(on_terminal(footplate, "doctor", columns=80))
+    assert any(line.startswith("ok") for line in lines)
+    assert max(map(len, lines)) <= 80

@@ -22,6 +22,7 @@ from footplate.api import ApiClient
 from footplate.cli.console import counted, emit, say, size, word
 from footplate.cli.context import json_option
 from footplate.cli.main import Command
+from footplate.cli.tables import hanging
 from footplate.client import connect
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
@@ -49,6 +50,10 @@ class Finding:
     hint: str | None = None
 
 
+_INDENT = 18
+"""The columns of the state and the name of a check."""
+
+
 @click.command(cls=Command)
 @json_option
 def doctor(as_json: bool) -> int:
@@ -62,9 +67,10 @@ def doctor(as_json: bool) -> int:
         emit([asdict(finding) for finding in findings])
     else:
         for finding in findings:
-            click.echo(f"{word(finding.state)}{' ' * (4 - len(finding.state))}  {finding.name:<10}  {finding.message}")
+            head = f"{word(finding.state)}{' ' * (4 - len(finding.state))}  {finding.name:<10}  "
+            click.echo(hanging(head, _INDENT, finding.message))
             if finding.hint:
-                click.echo(f"      {'':<10}  hint: {finding.hint}")
+                click.echo(hanging(" " * _INDENT, _INDENT, f"hint: {finding.hint}"))
     bad = [finding.name for finding in findings if finding.state == "fail"]
     if bad:
         say(f"failed: {', '.join(bad)}")

@@ -113,6 +113,14 @@ def _lines_of(
         yield _line([text if text is not None else blank[n] for n, text in enumerate(line)])
 
 
+def hanging(head: str, indent: int, text: str) -> str:
+    """Return a text behind its head of `indent` columns. On a terminal, a long one goes on below itself."""
+    if not is_terminal():
+        return head + text
+    room = max(SHORTEST, shutil.get_terminal_size().columns - indent)
+    return head + f"\n{' ' * indent}".join(_wrapped(text, room))
+
+
 def _wrapped(text: str, width: int) -> list[str]:
     """Wrap between words, and inside words wider than a line. (`textwrap` counts characters, not columns.)"""
     lines = [""]

@@ -13,6 +13,7 @@ from footplate.cli.azureml.code_files import find_files, read_programs
 from footplate.cli.console import counted, emit, paint, say
 from footplate.cli.context import json_option
 from footplate.cli.main import Noun
+from footplate.cli.tables import hanging
 
 _COLORS = {WORKS: "green", DIFFERS: "yellow", MISSING: "red", UNREADABLE: "red"}
 
@@ -82,5 +83,6 @@ def coverage(as_json: bool) -> None:
         emit({"share": share, "names": len(resolved), "missing": names})
         return
     for each, why in missing:
-        click.echo(f"{paint('missing', fg='red')} {each.name} ({counted(each.files, 'file')}): {why}")
+        head = f"{paint('missing', fg='red')} "
+        click.echo(hanging(head, len("missing "), f"{each.name} ({counted(each.files, 'file')}): {why}"))
     click.echo(f"{share:.1%} of {sum(each.files for each, _ in resolved)} uses of {len(resolved)} names work")
