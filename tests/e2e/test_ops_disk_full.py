@@ -160,8 +160,8 @@ def submit_large_outputs(full: Disk, workspace: Workspace, project: Path, home: 
 def test_outputs_wait_for_room(full: Disk, workspace: Workspace, project: Path, home: Path, tmp_path: Path) -> None:
     run, _ = submit_large_outputs(full, workspace, project, home)
     wait_until(lambda: "waiting for disk space to store the outputs" in str(run.get_details()["warnings"]))
-    assert "is full" in str(run.get_details()["warnings"]), "the server reports it while it lasts"
-    assert run.get_status() == "Finalizing"
+    wait_until(lambda: "is full" in str(run.get_details()["warnings"]))  # the server reports it while it lasts
+    wait_until(lambda: run.get_status() == "Finalizing")
     full.fill()  # not even the database has room any more
     full.clear()
     finish(run)

@@ -59,8 +59,8 @@ class AksEndpoint(Webservice):
 
 
         def serve(old: Model, new: Model) -> None:
-            endpoint = Model.deploy(ws, "scoring", [old], deployment_config=settings)
-            endpoint.wait_for_deployment()
+            Model.deploy(ws, "scoring", [old], deployment_config=settings).wait_for_deployment()
+            endpoint = AksEndpoint(ws, "scoring")
             endpoint.create_version("green", models=[new], traffic_percentile=10)
             endpoint.wait_for_deployment()
     """

@@ -6,7 +6,7 @@ import time
 import uuid
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
 
 from footplate.api import LONG_POLL
 from footplate.domain.serving.endpoints import (
@@ -39,6 +39,9 @@ KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceExceptio
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 
 
+S = TypeVar("S", bound="Webservice")
+
+
 @explained
 class Webservice:
     """A deployed model. `Webservice(workspace, name)` finds a service and returns an object of its kind.
@@ -64,7 +67,7 @@ class Webservice:
 
     kind = ""
 
-    def __new__(cls, workspace: Workspace, name: str, *_: Any) -> Webservice:
+    def __new__(cls: Type[S], workspace: Workspace, name: str, *_: Any) -> S:
         try:
             view = workspace.session.api_for(KINDS).endpoints.get(workspace.id, name)
         except WebserviceException as error:
@@ -73,7 +76,7 @@ class Webservice:
             raise WebserviceException(
                 f"WebserviceNotFound: {error.message}", error, status_code=404, hint=error.hint
             ) from None
-        return service_of(workspace, view)
+        return cast("S", service_of(workspace, view))
 
     def __init__(self, workspace: Workspace, name: str, *_: Any) -> None:
         """Do nothing: `__new__` has made the object."""
