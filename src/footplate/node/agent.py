@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
         agent.abandon(str(why))
         code = 0
     except Exception:
-        if folder.exists():
+        if not folder.vanishes():
             raise
         agent.abandon("the work folder is gone")
         code = 0
@@ -367,7 +367,7 @@ class Agent:
             place = f"the disk of node {self._options.node} ({os.uname().nodename}:{self._folder.home})"
             disk = DiskWatch(self._folder.path, place, at_once=self._options.home is None)
             self._reporter = Reporter(
-                self._link, shipper, self._stop.ask, self._folder.exists, disk, self._stack_requests.give
+                self._link, shipper, self._stop.ask, self._folder, disk, self._stack_requests.give
             )
         return self._reporter
 

@@ -30,6 +30,7 @@ import shutil
 import site
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -43,6 +44,7 @@ LOCK_NUMBER = 3
 """The file descriptor at which an agent that was forked from the nursery finds its lock."""
 
 _ESCAPE = "surrogateescape"
+_VANISHING_SECONDS = 3.0
 _packages_seen = False
 
 
@@ -92,6 +94,15 @@ class NodeFolder:
             return False
         except OSError:
             pass
+        return True
+
+    def vanishes(self) -> bool:
+        """Whether the directory is gone, or is within a moment: deleting it removes its contents first."""
+        until = time.monotonic() + _VANISHING_SECONDS
+        while self.exists():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.02)
         return True
 
     # ── The lock ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from footplate.domain.records import Cause
 from footplate.domain.shipments import NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
+from footplate.node.node_directory import NodeFolder
 from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 from footplate.node.shipping.shipper import Gathered, NodeShipper
@@ -50,14 +51,14 @@ class Reporter:
         link: Link,
         shipper: NodeShipper,
         on_stop: Callable[[str], None],
-        wanted: Callable[[], bool],
+        folder: NodeFolder,
         disk: DiskWatch,
         on_question: Callable[[str], None] = lambda _key: None,
     ) -> None:
         self._link = link
         self._shipper = shipper
         self._on_stop = on_stop
-        self._wanted = wanted
+        self._folder = folder
         self._disk = disk
         self._on_question = on_question
         self._events: deque[NodeReport] = deque()
@@ -103,7 +104,7 @@ class Reporter:
         except Abandoned as why:
             self._on_stop(str(why))  # nobody can ever see what the ranks do; a service would run for ever
         except BaseException:
-            if not self._wanted():
+            if self._folder.vanishes():
                 self._on_stop("the work folder is gone")
                 return
             # Crash-only: half an agent is worse than none. The next one continues from the files.
@@ -122,7 +123,7 @@ class Reporter:
                 if self.has_concluded or (finishing and pause > 0.0 and not self._events):
                     return
             except _PASSING as error:
-                if not self._wanted():
+                if not self._folder.exists():
                     raise Abandoned("the work folder is gone, and so is the server") from None
                 is_full = finishing and isinstance(error, OutOfSpace)
                 full_since = (full_since or time.monotonic()) if is_full else None
