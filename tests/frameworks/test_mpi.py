@@ -166,14 +166,6 @@ def test_missing_script_is_reported(home: Path, start: Start, project: Path) -> 
     assert_nothing_is_left(home, run)
 
 
-def test_missing_mpi_error_names_the_package(workspace: Workspace, project: Path) -> None:
-    run = submit(workspace, project, "", distributed_job_config=MpiConfiguration(2, 2))
-    error = error_of(finish(run))
-    assert error["code"] == "start_failed"
-    assert "no mpirun" in error["message"]
-    assert "openmpi" in error["hint"]
-
-
 TELL = """
     import json, os, sys
     from mpi4py import MPI
