@@ -14,6 +14,7 @@ from footplate.sdk.keyvault import Keyvault
 from footplate.sdk.runs.experiment import Experiment, run_of_view
 from footplate.sdk.session import Session, open_session
 from footplate.sdk.timestamps import utc_text
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ class Workspace(CloudWorkspace):
             show_output: Whether to print a line.
             server: The address of a team server.
             create_resource_group, sku, storage_account, key_vault, app_insights, container_registry:
-                Accepted and ignored: Footplate uses no Azure resources.
+                Without effect, which a warning says: Footplate uses no Azure resources.
             adb_workspace, primary_user_assigned_identity, cmk_keyvault, resource_cmk_uri: As above.
             hbi_workspace, private_endpoint_config, private_endpoint_auto_approval: As above.
             **cloud_resources: Other resources of Azure, as above.
@@ -244,6 +245,15 @@ class Workspace(CloudWorkspace):
             extra["location"] = location
         if friendly_name:
             extra["friendly_name"] = friendly_name
+        warn_without_effect(
+            without_effect(
+                "the server keeps data, secrets and images itself", storage_account=storage_account,
+                key_vault=key_vault, app_insights=app_insights, container_registry=container_registry,
+                adb_workspace=adb_workspace, primary_user_assigned_identity=primary_user_assigned_identity,
+                cmk_keyvault=cmk_keyvault, resource_cmk_uri=resource_cmk_uri, hbi_workspace=hbi_workspace,
+                private_endpoint_config=private_endpoint_config, **cloud_resources,
+            )
+        )  # fmt: skip
         session = _connect(server)
         made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):

@@ -18,6 +18,7 @@ from azureml.train.estimator import Estimator
 from footplate.domain.requests import NewDatastore
 from footplate.sdk.config.script_run_config import to_run_spec
 from footplate.sdk.estimators.estimator import script_run_config
+from footplate.sdk.models.inference_config import InferenceConfig
 
 Given = dict[str, Any]
 
@@ -204,3 +205,10 @@ def test_a_vm_size_beside_a_target_and_an_unused_image_warn(estimator: Given) ->
     assert call(estimate, {**estimator, **image})[1] == ["custom_docker_image"]
     sizes = {"vm_size": "STANDARD_D2_V2", "vm_priority": "lowpriority"}
     assert call(estimate, {**estimator, **sizes})[1] == ["amlcompute.vm_size,"]
+
+
+def test_settings_of_a_scoring_script_that_do_nothing_are_named(tmp_path: Path) -> None:
+    (tmp_path / "score.py").touch()
+    given: dict[str, Any] = {"extra_docker_file_steps": "steps", "enable_gpu": True, "cuda_version": "10.1"}
+    with pytest.warns(UserWarning, match="extra_docker_file_steps, enable_gpu, cuda_version has no effect here"):
+        InferenceConfig("score.py", "python", source_directory=str(tmp_path), **given)

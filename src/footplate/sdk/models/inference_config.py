@@ -9,6 +9,7 @@ from typing import Any, Optional
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 
@@ -63,6 +64,11 @@ class InferenceConfig:
             raise WebserviceException(f"environment and {given[0]} were given", hint=f"leave {given[0]} out")
         if runtime is not None and runtime.lower() not in ("python", "python-slim", "spark-py"):
             raise WebserviceException(f"runtime {runtime!r} is unknown", hint="use runtime='python', or an environment")
+        warn_without_effect(
+            {**without_effect("Dockerfiles are our own", extra_docker_file_steps=extra_docker_file_steps),
+             **without_effect("the deployment configuration asks for GPUs", enable_gpu=enable_gpu),
+             **without_effect("the packages of the environment bring CUDA", cuda_version=cuda_version)}
+        )  # fmt: skip
         self.source_directory = source_directory
         self.entry_script = entry_script
         self.runtime = runtime
