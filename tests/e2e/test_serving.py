@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,6 @@ from footplate.testing.waiting import wait_until
 
 X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [3.0, 3.0]])
 Y = np.array([0, 1, 0, 1])
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 def classifier() -> Any:

@@ -24,20 +24,6 @@ from footplate.testing.waiting import wait_until
 from .ops_tools import kill_server
 
 
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
-
-
-@pytest.fixture
-def model(ws: Workspace, tmp_path: Path) -> Model:
-    (tmp_path / "model.txt").write_text("m")
-    return Model.register(ws, str(tmp_path / "model.txt"), "model")
-
-
 def answering(folder: Path, text: str) -> InferenceConfig:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "score.py").write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,6 @@ from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksEndpoint, Webservice
 from azureml.exceptions import WebserviceException
 from footplate.testing.waiting import wait_until
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 def saying(folder: Path, word: str) -> InferenceConfig:

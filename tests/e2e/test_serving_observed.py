@@ -6,7 +6,6 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,14 +43,6 @@ def run(word, numbers):
             time.sleep(0.02)
     return {"sum": sum(numbers), "cpus": len(os.sched_getaffinity(0)), "pid": os.getpid()}
 """
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 
 from azureml.core import Dataset, Environment, Experiment, Model, ScriptRunConfig, Workspace
 from azureml.core.resource_configuration import ResourceConfiguration
-from azureml.core.webservice import Webservice
 from azureml.exceptions import UserErrorException, WebserviceException
 
 TRAIN = """
@@ -21,13 +19,6 @@ from sklearn.linear_model import LinearRegression
 os.makedirs("outputs", exist_ok=True)
 joblib.dump(LinearRegression().fit([[1, 2.0], [3, 5.0], [7, 1.0]], [1.0, 2.0, 3.0]), "outputs/model.pkl")
 """
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 @pytest.fixture

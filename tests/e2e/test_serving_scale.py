@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from azureml.core import Model, Workspace
 from azureml.core.model import InferenceConfig
-from azureml.core.webservice import AksWebservice, Webservice
+from azureml.core.webservice import AksWebservice
 from footplate.testing.waiting import wait_until
 
 GATED = """
@@ -23,20 +20,6 @@ def run(data):
         time.sleep(0.02)
     return os.getpid()
 """
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
-
-
-@pytest.fixture
-def model(ws: Workspace, tmp_path: Path) -> Model:
-    (tmp_path / "model.txt").write_text("m")
-    return Model.register(ws, str(tmp_path / "model.txt"), "model")
 
 
 def script(folder: Path, text: str) -> InferenceConfig:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +60,6 @@ def init():
 def run(data, request_headers):
     return {"length": len(data), "sender": request_headers["X-Sender"]}
 """
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 def send(address: str, body: bytes | None, method: str | None = None) -> tuple[int, bytes, Any]:

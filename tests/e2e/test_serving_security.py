@@ -6,7 +6,6 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,6 @@ def run(data):
     time.sleep(json.loads(data).get("seconds", 0))
     return len(data)
 """
-
-
-@pytest.fixture
-def ws(workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace whose services are deleted at the end."""
-    yield workspace
-    for service in Webservice.list(workspace):
-        service.delete()
 
 
 def deploy(ws: Workspace, folder: Path, name: str, **options: Any) -> Webservice:
