@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install system packages for the tests, as root on Debian: git, PostgreSQL's server programs, FUSE, npm (for Azurite),
-# podman and a container registry.
+# podman, a container registry, Slurm and an ssh server.
 set -eu
 
 missing=""
@@ -13,6 +13,8 @@ command -v npm >/dev/null || missing="$missing npm"
 # runc, because crun rejects machines with both kinds of control groups.
 command -v podman >/dev/null || missing="$missing podman runc"
 command -v docker-registry >/dev/null || missing="$missing docker-registry"
+command -v slurmctld >/dev/null || missing="$missing slurm-wlm munge"
+command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

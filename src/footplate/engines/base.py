@@ -54,6 +54,10 @@ class LaunchRequest:
     body: dict[str, Any]
 
 
+ENDED_BY = ("preempted", "node_lost", "time_limit", "out_of_memory", "stopped_elsewhere")
+"""Reasons for which an engine ends agents: the last is a person or program other than this server."""
+
+
 @dataclass(frozen=True)
 class Observation:
     """The state of the agents of one handle.
@@ -62,6 +66,7 @@ class Observation:
     `codes`: exit codes of agents that have ended, by node; None if an agent left no exit code.
     `lost`: nodes whose agent died without an exit code while others still run.
     `reason`: why it is queued or was ended, in the engine's words.
+    `ended_by`: why the engine ended the agents before they were done: one of ENDED_BY; None if it did not.
     `estimated_start`: when the engine expects to start queued agents, in seconds since the epoch.
     `places`: the host of each node that has one, by node.
     """
@@ -70,6 +75,7 @@ class Observation:
     codes: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
     lost: tuple[int, ...] = ()
     reason: str | None = None
+    ended_by: str | None = None
     estimated_start: float | None = None
     places: dict[int, str] = field(default_factory=dict[int, str])
 
