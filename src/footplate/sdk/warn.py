@@ -27,4 +27,5 @@ def without_effect(reason: str, **given: Any) -> Dict[str, str]:
 def warn_without_effect(reasons: Mapping[str, str]) -> None:
     """Warn once about all options that have no effect here: name → reason."""
     if reasons:
-        warn_caller(f"{', '.join(reasons)} has no effect here: {'; '.join(sorted(set(reasons.values())))}")
+        verb = "has" if len(reasons) == 1 else "have"
+        warn_caller(f"{', '.join(reasons)} {verb} no effect here: {'; '.join(sorted(set(reasons.values())))}")

@@ -210,5 +210,5 @@ def test_a_vm_size_beside_a_target_and_an_unused_image_warn(estimator: Given) ->
 def test_settings_of_a_scoring_script_that_do_nothing_are_named(tmp_path: Path) -> None:
     (tmp_path / "score.py").touch()
     given: dict[str, Any] = {"extra_docker_file_steps": "steps", "enable_gpu": True, "cuda_version": "10.1"}
-    with pytest.warns(UserWarning, match="extra_docker_file_steps, enable_gpu, cuda_version has no effect here"):
+    with pytest.warns(UserWarning, match="extra_docker_file_steps, enable_gpu, cuda_version have no effect here"):
         InferenceConfig("score.py", "python", source_directory=str(tmp_path), **given)

@@ -218,7 +218,7 @@ def messages(config: RunConfiguration) -> list[str]:
 def test_all_settings_without_effect_are_in_one_warning() -> None:
     config = configured({"mpi.process_count_per_node": 4, "hdi.yarn_deploy_mode": "client"})
     assert messages(config) == [
-        "hdi.yarn_deploy_mode, mpi.process_count_per_node has no effect here: "
+        "hdi.yarn_deploy_mode, mpi.process_count_per_node have no effect here: "
         "Footplate runs nothing on HDInsight; communicator is 'none'"
     ]
 

@@ -25,7 +25,7 @@ def test_options_that_would_be_ignored_are_refused(options: dict[str, Any], mess
 
 
 def test_options_that_only_azure_has_are_named_in_one_warning() -> None:
-    with pytest.warns(UserWarning, match="namespace, failure_threshold has no effect here") as caught:
+    with pytest.warns(UserWarning, match="namespace, failure_threshold have no effect here") as caught:
         AksWebservice.deploy_configuration(namespace="models", failure_threshold=3, auth_enabled=False)
     assert len(caught) == 1
     with pytest.warns(UserWarning, match="the gateway always has figures"):
