@@ -77,10 +77,31 @@ def test_make_help_names_the_targets() -> None:
     assert {"demo", "test", "lint", "bench", "help"} <= set(targets)
 
 
-def test_ci_runs_lint_and_tests() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert "make lint test" in script.read_text()
+FAKE_MAKE = """#!/bin/sh
+echo "$1" >> "$RECORD"
+case "$FAILS" in *"$(wc -l < "$RECORD" | tr -d ' ')"*) exit 1 ;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "targets", "passes"),
+    [
+        ("", ["lint", "test"], True),
+        ("1", ["lint"], False),
+        ("2", ["lint", "test", "test"], True),
+        ("2 3", ["lint", "test", "test"], False),
+    ],
+)
+def test_ci_lints_then_tests_and_repeats_failures(
+    tmp_path: Path, failing: str, targets: list[str], passes: bool
+) -> None:
+    record, make = tmp_path / "record", tmp_path / "make"
+    make.write_text(FAKE_MAKE)
+    make.chmod(0o755)
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "RECORD": str(record), "FAILS": failing}
+    done = subprocess.run([ROOT / ".ci" / "run"], env=variables, check=False)
+    assert (done.returncode == 0) is passes
+    assert record.read_text().split() == targets
 
 
 def test_setup_without_python_names_the_way_out(tmp_path: Path) -> None:
