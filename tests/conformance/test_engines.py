@@ -40,7 +40,7 @@ class NamespaceArena:
         return NamespaceEngine([sys.executable, "-c", program.format(folder=str(self.folder))])
 
     def job(self, run: str, nodes: int = 1) -> AgentJob:
-        return AgentJob(run, 1, nodes, f"http://{SERVER}:8000", token="t0ken", options=self._options)
+        return AgentJob(run, 1, nodes, f"http://{SERVER}:8000", token="t0ken", bundle="b" * 64, options=self._options)
 
 
 @pytest.fixture(scope="module")

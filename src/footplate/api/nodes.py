@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
@@ -59,3 +59,7 @@ class NodesApi(ApiNoun):
         """Answer the request for stack traces of this key."""
         body = {"key": key, "processes": to_json(list(processes))}
         self._post("/runs/{run}/nodes/{node}/stacks", body, run=run, node=node)
+
+    def fetch_archive(self, digest: str) -> Iterator[bytes]:
+        """Yield an archive that an agent is started from, piece by piece."""
+        return self._download("/agent-archives/{digest}", digest=digest)

@@ -1,6 +1,8 @@
 """Engines: programs that start node agents somewhere.
 
     base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
+    remote_start    how engines on other machines start an agent
+    bootstrap    the program that does so there
     local     agents as processes of the server's machine
     nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
     client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`

@@ -29,7 +29,7 @@ class AgentJob:
 
     `endpoint` and `token` are how the agents reach the server; the token is valid for this run only. An engine with
     `shares_home` gets the server's socket and its home directory; any other engine gets a URL that is reachable from
-    other machines, and no home.
+    other machines, and no home, but the digest of the agent bundle that its nodes fetch (`engines/remote_start`).
     """
 
     run: str
@@ -38,6 +38,7 @@ class AgentJob:
     endpoint: str
     token: str | None = None
     home: str | None = None
+    bundle: str | None = None
     resources: NodeResources = NodeResources()
     time_limit: float | None = None  # seconds that the scripts may run; preparation and delivery come on top
     grace: float = 0.0  # seconds between a request to stop and the use of force

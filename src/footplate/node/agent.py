@@ -62,6 +62,8 @@ def main(arguments: list[str]) -> int:
     os.set_inheritable(held, False)
     folder.write_holder(held, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
     folder.forget_exit()
+    if environ.BUNDLE in os.environ:  # no engine on this machine has opened the log
+        folder.redirect_output()
     code = 70
     agent = Agent(options, folder)
     try:

@@ -14,6 +14,7 @@ from footplate import __version__
 from footplate.domain.codec import to_json
 from footplate.domain.gpus import INFO, VISIBLE
 from footplate.node import gpus
+from footplate.node.node_directory import bundle_folder
 
 
 def describe() -> dict[str, Any]:
@@ -45,7 +46,7 @@ def address_towards(endpoint: str) -> str:
 
 def own_python() -> list[str]:
     """Return the argv of a Python with Footplate installed, for jobs whose own interpreter lacks it."""
-    path = os.environ.get("PYTHONPATH")
+    path = bundle_folder() or os.environ.get("PYTHONPATH")
     return ["/usr/bin/env", f"PYTHONPATH={path}", sys.executable] if path else [sys.executable]
 
 

@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import footplate
+from footplate import environ
 from footplate.disk import atomic_symlink, atomic_write, space
 from footplate.errors import OutOfSpace
 from footplate.node import process_tree
@@ -158,6 +159,12 @@ class NodeFolder:
 
     def write_exit(self, code: int) -> None:
         _write(self._exit, str(code))
+
+    def redirect_output(self) -> None:
+        """Send the output of this process to the agent's log."""
+        with contextlib.suppress(OSError), open(self.agent_log, "ab") as log:  # a full disk: it goes where it went
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
 
     def keep(self) -> None:
         """Keep the directory of a node that could not deliver: engines remove one without an exit code some day."""
@@ -329,10 +336,18 @@ def _resolve(path: str, fence: str) -> tuple[str, str]:
 # ── What jobs import Footplate from ───────────────────────────────────────────────────────────────────────────────────
 
 
+def bundle_folder() -> str | None:
+    """Return the directory of the agent bundle that this agent was started from; None if it was installed here."""
+    return os.path.dirname(PACKAGE) if environ.BUNDLE in os.environ else None
+
+
 def runtime_folder(home: str, version: str) -> str:
     """Return `runtime/<version>/`, with symlinks to `footplate` and, if it is installed here, `azureml`, and nothing
-    else.
+    else. An agent from a bundle returns the bundle, which is such a directory.
     """
+    bundle = bundle_folder()
+    if bundle is not None:
+        return bundle
     folder = os.path.join(home, "runtime", version)
     ours, azure = os.path.join(folder, "footplate"), os.path.join(folder, "azureml")
     if _target(ours) == PACKAGE and os.path.isdir(os.path.join(azure, "core")):

@@ -10,6 +10,8 @@ from collections.abc import Generator
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that stop an agent. Whoever forks an agent blocks them until it handles them."""
 
+WARNING = signal.SIGUSR1
+"""The engine's warning that its time limit is near. It does not stop an agent."""
 
 REPEAT_SECONDS = 5.0
 """Seconds until Stopped is raised again in a block that has not ended: somebody may have swallowed the first one."""
@@ -31,9 +33,10 @@ class StopRequest:
         """Handle the signals from now on, also pending ones; each writes a byte to the file `wakeup`."""
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
+        signal.signal(WARNING, _ignore)
         signal.signal(signal.SIGALRM, self._on_alarm)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*SIGNALS, WARNING))
 
     def ask(self, reason: str) -> None:
         """Stop, called from another thread. The signal interrupts a main thread that waits for a build."""
@@ -79,3 +82,7 @@ class StopRequest:
         if self.reason is not None and self._interruptible and not self._deferred:
             signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
             raise Stopped
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """Take a signal without effect; unlike SIG_IGN, ranks do not inherit this."""

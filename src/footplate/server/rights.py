@@ -58,6 +58,7 @@ class Right(Enum):
     READ_RUNS = ("read runs with their metrics, logs and files", Reach.WORKSPACE_RUNS)
     CHANGE_RUNS = ("log metrics, add files and tags, cancel, restart and end runs", Reach.FAMILY)
     SERVE_AS_NODE = ("receive orders and report as a node agent", Reach.ITSELF)
+    FETCH_AGENT = ("fetch the programs of node agents", Reach.ANYTHING)
     USE_BLOBS = ("store content, and read content by its digest", Reach.ANYTHING)
 
     def __init__(self, meaning: str, reach: Reach) -> None:

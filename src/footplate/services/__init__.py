@@ -56,6 +56,7 @@ from footplate.services.metrics import MetricService
 from footplate.services.models import ModelService
 from footplate.services.nodes import NodeService
 from footplate.services.notifications import Notifications
+from footplate.services.orchestration.agent_archives import AgentArchives
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
@@ -96,7 +97,9 @@ class Services:
         load_engine = load_engine or EngineRegistry(read_engines(home)).load
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
-        lines, jobs = QueueReader(store, load_engine), AgentJobs(store, self.tokens, listeners, home, load_engine)
+        self.archives = AgentArchives(home)
+        lines = QueueReader(store, load_engine)
+        jobs = AgentJobs(store, self.tokens, listeners, home, load_engine, self.archives)
         self.notifications = Notifications(home)
         self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, self.notifications, watch_seconds)
         self.workspaces = WorkspaceService(store)

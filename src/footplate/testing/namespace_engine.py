@@ -18,9 +18,9 @@ from typing import Any
 
 from footplate import environ
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
-from footplate.engines.local import agent_argv
+from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
 from footplate.errors import InvalidInput
-from footplate.node import process_tree, stopping
+from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 
 _HIDE = 'mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"'
@@ -35,6 +35,7 @@ class NamespaceEngine:
         "namespaces": "network namespaces, one for each node, separated by commas",
         "root": "directory in which each node gets a root directory of its own",
         "hide": "directory that agents must not see",
+        "python": COMMON_OPTIONS["python"],
     }
 
     def __init__(self, program: Sequence[str] = ()) -> None:
@@ -90,21 +91,17 @@ class _Agent:
 
 def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[str]) -> dict[str, Any]:
     root = os.path.join(str(job.options["root"]), namespace)
-    inside = ["sh", "-c", _HIDE, str(job.options["hide"]), *(program or agent_argv())]
-    arguments = ["--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint, "--node", str(node)]
+    start = remote_start(job)
+    inside = ["sh", "-c", _HIDE, str(job.options["hide"]), *(program or [start.python, "-c", start.script])]
     variables = {
         "PATH": os.environ.get("PATH", os.defpath),
-        "PYTHONPATH": os.pathsep.join(sys.path),
+        **({"PYTHONPATH": os.pathsep.join(sys.path)} if program else {}),
         process_tree.MACHINERY: f"{job.run}/{node}",
+        **start.variables,
         environ.NODE_HOME: root,
-        environ.TOKEN: job.token or "",
     }
-    argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *arguments]
-    # A signal that stops an agent before it handles signals stays pending, and does not kill it.
-    blocked = () if program else tuple(stopping.SIGNALS)
-    return {
-        "argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node, "blocked": blocked,
-    }  # fmt: skip
+    argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *start.arguments(node)]
+    return {"argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node}
 
 
 def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
@@ -115,14 +112,12 @@ def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
     if held is None:
         holder = folder.read_holder() or {}
         return {**known, "pid": holder["pid"], "identity": holder["identity"]}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, agent["blocked"])
     with open(folder.agent_log, "ab") as log:
         process = subprocess.Popen(
             [*agent["argv"], "--lock", str(held)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=agent["variables"], pass_fds=[held],
             start_new_session=True,
         )  # fmt: skip
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     identity = process_tree.identity(process.pid) or ""
     folder.write_holder(held, process.pid, identity, request.attempt)
     os.close(held)

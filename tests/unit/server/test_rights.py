@@ -16,7 +16,8 @@ from footplate.server.routes import routers
 
 REACH: dict[Reach, set[str]] = {
     Reach.ANYTHING: {
-        "find_missing_blobs", "get_blob", "get_curated_environment", "get_server", "list_curated_environments",
+        "fetch_agent_archive", "find_missing_blobs", "get_blob", "get_curated_environment", "get_server",
+        "list_curated_environments",
         "list_workspaces", "put_blob",
     },
     Reach.WORKSPACE: {

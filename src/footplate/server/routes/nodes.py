@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter, Response
+from fastapi.responses import StreamingResponse
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import RunRecord
 from footplate.domain.replies import HeartbeatReply, NodeEventReply, ShipmentReply
 from footplate.server.hub import Hub
-from footplate.server.openapi import Route
+from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
 from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import (
@@ -138,3 +139,10 @@ def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) ->
 def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> None:
     """Answer a request for stack traces."""
     services.stacks.answer(run, node, body.key, body.processes)
+
+
+@router.get("/agent-archives/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)
+@requires(Right.FETCH_AGENT)
+def fetch_agent_archive(digest: str, services: ServicesOf) -> Response:
+    """Return an archive that an agent on another machine is started from."""
+    return StreamingResponse(services.archives.read(digest), media_type="application/zip")

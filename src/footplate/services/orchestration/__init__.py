@@ -3,6 +3,7 @@
 orchestrator   takes events, saves the lifecycle's decision, and performs effects by one table
 effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_orchestrator`
 agent_jobs     the description of a run's agents for an engine
+agent_archives archives that agents on other machines fetch
 scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         gathers the queues from the store
 watcher        the thread that asks engines about agents; covered by `tests/e2e/test_ops_kill.py`

@@ -12,6 +12,7 @@ from footplate.domain.records import RunRecord
 from footplate.engines.base import AgentJob, Engine, NodeResources
 from footplate.errors import InvalidInput
 from footplate.services.capacity import Capacity, capacity_of
+from footplate.services.orchestration.agent_archives import AgentArchives
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
 
@@ -51,12 +52,14 @@ class AgentJobs:
         listeners: Listeners,
         home: Path,
         load_engine: Callable[[str], Engine],
+        archives: AgentArchives,
     ) -> None:
         self._store = store
         self._tokens = tokens
         self._listeners = listeners
         self._home = home
         self._load_engine = load_engine
+        self._archives = archives
 
     def engine(self, record: RunRecord) -> Engine:
         return self._load_engine(self._capacity(record).engine)
@@ -71,6 +74,7 @@ class AgentJobs:
             endpoint=access.endpoint,
             token=access.token,
             home=access.home,
+            bundle=None if access.home else self._archives.bundle(),
             resources=_resources(record, capacity),
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,

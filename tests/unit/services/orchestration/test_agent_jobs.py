@@ -18,14 +18,15 @@ URL = "http://10.0.0.1:8000"
 
 def jobs(house: House, url: str | None = URL) -> AgentJobs:
     listeners = Listeners("unix:///s.sock", url)
-    return AgentJobs(house.store, house.services.tokens, listeners, house.home, lambda name: house.engine)
+    services = house.services
+    return AgentJobs(house.store, services.tokens, listeners, house.home, lambda _: house.engine, services.archives)
 
 
 def test_agents_that_share_the_home_get_the_socket(house: House) -> None:
     house.submit("r1", max_seconds=60.0)
     house.until_launched("r1")
     (job,) = house.engine.jobs
-    assert (job.endpoint, job.home) == ("unix:///nowhere.sock", str(house.home))
+    assert (job.endpoint, job.home, job.bundle) == ("unix:///nowhere.sock", str(house.home), None)
     assert house.services.tokens.holder_of(job.token or "") == TokenHolder("r1", house.workspace)
     assert (job.time_limit, job.grace) == (60.0, 120.0)
 
@@ -37,6 +38,7 @@ def test_agents_elsewhere_get_a_url_and_the_token_of_the_run(house: House) -> No
     record = house.store.runs.record("r1")
     job = jobs(house).build(record)
     assert (job.endpoint, job.home) == (URL, None)
+    assert job.bundle == house.services.archives.bundle()
     assert house.services.tokens.holder_of(job.token or "") == TokenHolder("r1", house.workspace)
     assert jobs(house).access(record).token == job.token
     assert jobs(house).access(replace(record, attempt=2)).token != job.token

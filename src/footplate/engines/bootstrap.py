@@ -1,0 +1,234 @@
+"""Starts an agent on a machine that has nothing of Footplate: this file travels there as text and runs by itself.
+
+    python3 bootstrap.py --run R --attempt N --endpoint URL --node K [more options of the agent]
+
+It fetches the agent bundle from the server unless the node has it, starts the agent as a child, passes signals on,
+starts the agent again if it was killed, and exits with the agent's code. Standard library only, and it imports nothing
+of ours. The names of the variables are those of `footplate.environ`; a test compares them.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Dict, List, Optional
+
+BUNDLE = "FOOTPLATE_BUNDLE"
+NODE_HOME = "FOOTPLATE_NODE_HOME"
+TOKEN = "FOOTPLATE_TOKEN"
+DEFAULT_HOME = "~/.cache/footplate"
+ARCHIVE_PATH = "/api/v1/agent-archives/"
+
+PATIENCE = 2 * 3600.0
+"""Seconds for which a server that does not answer is retried."""
+
+PAUSES = (0.2, 15.0)
+"""The first and the longest pause between tries, in seconds."""
+
+RESTARTS = 5
+"""The number of times that a killed agent is started again. One that has lived for HEALTHY_SECONDS starts anew at 0."""
+
+HEALTHY_SECONDS = 600.0
+UNAVAILABLE, REFUSED, STOPPED = 69, 77, 75
+"""Exit codes: no bundle because the server is away, or refuses it; asked to stop before the agent was started."""
+
+_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+_TIMEOUT = 60.0
+_PIECE = 1 << 18
+_PR_SET_PDEATHSIG = 1
+
+
+class Refused(Exception):
+    """The server will never hand out the bundle."""
+
+
+class Stopped(BaseException):
+    """Somebody asked to stop before the agent was started."""
+
+
+# ── The bundle ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_bundle(home: str, endpoint: str, digest: str, token: str) -> str:
+    """Return the directory of the unpacked bundle, fetched if the node lacks it; several processes may call it."""
+    folder = os.path.join(home, "bundles", digest)
+    if not os.path.isdir(folder):
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        _unpack(_fetch(endpoint, digest, token), folder)
+    if os.stat(folder).st_uid not in (0, os.getuid()):
+        raise Refused(folder + " belongs to another user\nhint: give each user a scratch directory of their own")
+    return folder
+
+
+def _fetch(endpoint: str, digest: str, token: str) -> bytes:
+    """Download the archive and check its digest; retry while the server is away."""
+    until, pause, last = time.monotonic() + PATIENCE, PAUSES[0], ""
+    while True:
+        try:
+            return _download(endpoint, digest, token)
+        except OSError as error:  # includes errors of HTTP and TLS
+            reason = str(error) or type(error).__name__
+        if time.monotonic() > until:
+            raise OSError(f"the server at {endpoint} does not answer: {reason}")
+        if reason != last:
+            _say(f"waiting for the server at {endpoint}: {reason}")
+            last = reason
+        time.sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(pause * 2, PAUSES[1])
+
+
+def _download(endpoint: str, digest: str, token: str) -> bytes:
+    import hashlib  # noqa: PLC0415  # these imports take longer than all else, and a cached bundle needs none of them
+    import http.client  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    parts = urlsplit(endpoint)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+    try:
+        path = parts.path.rstrip("/") + ARCHIVE_PATH + digest
+        connection.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
+        response = connection.getresponse()
+        content = response.read()
+    except http.client.HTTPException as error:
+        raise OSError(f"the answer was cut: {error!r}") from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        words = f"{endpoint} answered {response.status}: {content[:300].decode('utf-8', 'replace')}"
+        raise Refused(words) if response.status in (401, 403, 404) else OSError(words)
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise OSError(f"{len(content)} bytes arrived that are not the bundle {digest}")
+    return content
+
+
+def _unpack(content: bytes, folder: str) -> None:
+    """Unpack beside the folder and rename: the folder is complete, even after a power failure, or absent."""
+    import io  # noqa: PLC0415  # as above
+    import shutil  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415
+    import zipfile  # noqa: PLC0415
+
+    new = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(folder))
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            archive.extractall(new)
+        for above, _, names in os.walk(new):
+            for name in names:
+                _sync(os.path.join(above, name))
+            _sync(above)
+        try:
+            os.rename(new, folder)
+        except OSError:
+            if not os.path.isdir(folder):  # else another agent was faster
+                raise
+        _sync(os.path.dirname(folder))
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _sync(path: str) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# ── The agent ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Supervisor:
+    """Keeps one agent alive until it exits by itself or somebody asks to stop."""
+
+    def __init__(self) -> None:
+        self._child: Optional[Any] = None
+        self._is_stopping = False
+        for number in _FORWARDED:
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        if number != signal.SIGUSR1:
+            self._is_stopping = True
+        if self._child is not None:
+            self._child.send_signal(number)
+        elif self._is_stopping:
+            raise Stopped
+
+    def run(self, argv: List[str], kept_open: List[int]) -> int:
+        """Start the agent, again if it is killed; return its exit code, or 128 plus the number of a signal."""
+        deaths = 0
+        while True:
+            began = time.monotonic()
+            code = self._run_once(argv, kept_open)
+            if code >= 0:
+                return code
+            deaths = 1 if time.monotonic() - began > HEALTHY_SECONDS else deaths + 1
+            if self._is_stopping or deaths > RESTARTS:
+                return 128 - code
+            _say(f"the agent was killed by signal {-code}; it is started again")
+            time.sleep(min(PAUSES[0] * 2 ** (deaths - 1), PAUSES[1]))
+            if self._is_stopping:
+                return 128 - code
+
+    def _run_once(self, argv: List[str], kept_open: List[int]) -> int:
+        """Run the agent with our signals blocked: one that arrives before it handles signals must not kill it."""
+        parent = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        try:
+            self._child = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                pass_fds=kept_open,
+                preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509  # no threads
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+        return int(self._child.wait())
+
+
+def _die_with(parent: int) -> None:
+    """Kill this process when its parent dies: the engine watches the parent only. Ranks survive, as always."""
+    try:
+        import ctypes  # noqa: PLC0415  # a system without it, or without prctl, has no such signal
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (ImportError, OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(STOPPED)
+
+
+def _say(words: str) -> None:
+    sys.stderr.write("footplate: " + words + "\n")
+    sys.stderr.flush()
+
+
+def main(arguments: List[str], variables: Dict[str, str]) -> int:
+    if sys.version_info < (3, 8):  # noqa: UP036  # this is the program that finds out
+        version = sys.version.split()[0]
+        _say(f"{sys.executable} is Python {version}, and Footplate needs 3.8\nhint: set the option python")
+        return REFUSED
+    given = dict(zip(arguments[::2], arguments[1::2]))
+    home = os.path.abspath(os.path.expanduser(os.path.expandvars(variables.get(NODE_HOME) or DEFAULT_HOME)))
+    try:
+        supervisor = Supervisor()
+        os.makedirs(home, mode=0o700, exist_ok=True)
+        folder = find_bundle(home, given["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
+        os.environ[NODE_HOME] = home
+        argv = [sys.executable, "-I", "-S", os.path.join(folder, "footplate", "node", "__main__.py"), *arguments]
+        return supervisor.run(argv, [int(given["--lock"])] if "--lock" in given else [])
+    except Stopped:
+        return STOPPED
+    except Refused as error:
+        _say(str(error))
+        return REFUSED
+    except OSError as error:
+        _say(str(error))
+        return UNAVAILABLE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], dict(os.environ)))

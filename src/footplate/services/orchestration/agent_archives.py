@@ -1,0 +1,75 @@
+"""Archives that agents on other machines fetch: Footplate itself, as one file that is named by its content.
+
+The bundle has the packages that agents and jobs import, and nothing that only the server needs. The same files give the
+same bytes. Archives of earlier versions stay for the agents of runs that still wait in a queue.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import footplate
+from footplate.content.blobs import BlobFolder
+
+SERVER_ONLY = frozenset({"engines", "server", "services", "storage", "testing", "tuning"})
+"""Packages that neither an agent nor a job imports."""
+
+_PACKAGE = Path(footplate.__file__).parent
+_MOMENT = (2000, 1, 1, 0, 0, 0)
+
+
+class AgentArchives:
+    """The archives of one server, in a directory of its home."""
+
+    def __init__(self, home: Path) -> None:
+        self._files = BlobFolder(str(home / "agent"))
+        self._guard = threading.Lock()
+        self._bundle: str | None = None
+
+    def bundle(self) -> str:
+        """Return the digest of the agent bundle, made on first use: a running server does not change."""
+        with self._guard:
+            if self._bundle is None or not self._files.has(self._bundle):
+                self._bundle = self._files.put_bytes(make_bundle())
+            return self._bundle
+
+    def read(self, digest: str) -> Iterator[bytes]:
+        return self._files.read(digest)
+
+
+def make_bundle() -> bytes:
+    """Return a zip of `footplate` and, if it is installed, `azureml`."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in _members():
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+def _members() -> Iterator[tuple[str, Path]]:
+    for path in _sources(_PACKAGE):
+        below = path.relative_to(_PACKAGE)
+        if below.parts[0] not in SERVER_ONLY:
+            yield f"footplate/{below.as_posix()}", path
+    for root in _azureml_folders():
+        for path in _sources(root):
+            yield f"azureml/{path.relative_to(root).as_posix()}", path
+
+
+def _sources(root: Path) -> list[Path]:
+    return sorted(path for path in root.rglob("*") if path.suffix in (".py", ".tsv") and path.is_file())
+
+
+def _azureml_folders() -> list[Path]:
+    """Return where `azureml` is installed: it is a namespace package, so ours is recognized by its `core`."""
+    spec = importlib.util.find_spec("azureml")
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    return [Path(place) for place in places if os.path.isfile(os.path.join(place, "core", "__init__.py"))][:1]
