@@ -15,6 +15,8 @@ from footplate.testing.simulated_engine import QUEUED, SimulatedCluster, Simulat
 
 
 class LocalArena:
+    restarts_agents = False
+
     def __init__(self, home: Path, folder: Path) -> None:
         self.home, self.folder = home, folder
 
@@ -32,6 +34,8 @@ class TestLocalEngine(EngineSuite):
 
 
 class NamespaceArena:
+    restarts_agents = False
+
     def __init__(self, home: Path, folder: Path, network: PrivateNetwork) -> None:
         self.folder, names = folder, ",".join(network.nodes)
         self._options = {"namespaces": names, "root": str(folder / "nodes"), "hide": str(home)}

@@ -3,10 +3,10 @@
 engine_suite        the contract of engines, over small programs instead of agents
 builder_suite       the contract of environment builders
 store_suite         the contract of file stores
-storage_suite       the contract of the server's storage; storage_content_suite, storage_data_suite,
-                    storage_runs_suite and storage_upkeep_suite are its parts, storage_fixtures their values
+storage_suite       the contract of the server's storage; storage_parts holds its parts and their values
 namespace_engine    an engine whose nodes are network namespaces; networks joins them by a bridge
 simulated_engine    an engine that starts nothing and reports what a test orders
+slurm_cluster       a Slurm cluster on such a network
 servers             real servers for data: Azurite, rclone, moto, and our own; azure_requests prepares Azurite
 web_server          a web server that misbehaves on request
 cutting_proxy       a proxy that cuts connections

@@ -33,11 +33,20 @@ from footplate.errors import Conflict, NotFound
 from footplate.storage import RunQuery, Storage, migrate
 from footplate.storage.database import Database
 from footplate.storage.schema import HEAD, metadata
-from footplate.testing.storage_content_suite import FileTests, LogTests, MetricTests
-from footplate.testing.storage_data_suite import DatasetTests, DatastoreTests, LineageTests
-from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, line, record, workspace
-from footplate.testing.storage_runs_suite import RunListTests, RunTests
-from footplate.testing.storage_upkeep_suite import DeletionTests, GarbageTests, WorkspaceDeletionTests
+from footplate.testing.storage_parts.content_suite import FileTests, LogTests, MetricTests
+from footplate.testing.storage_parts.data_suite import DatasetTests, DatastoreTests, LineageTests
+from footplate.testing.storage_parts.fixtures import (
+    ODD,
+    WORKSPACE,
+    StorageFixtures,
+    ids,
+    journal,
+    line,
+    record,
+    workspace,
+)
+from footplate.testing.storage_parts.runs_suite import RunListTests, RunTests
+from footplate.testing.storage_parts.upkeep_suite import DeletionTests, GarbageTests, WorkspaceDeletionTests
 
 
 class WorkspaceTests(StorageFixtures):

@@ -23,7 +23,7 @@ from footplate.domain.runs.controllers import (
 from footplate.domain.specs import ControllerSpec, EnvironmentSpec, Program, RunSpec
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.services.orchestration import controllers
-from footplate.testing.storage_fixtures import journal, log_all
+from footplate.testing.storage_parts.fixtures import journal, log_all
 
 from ..conftest import FakeEngine, House, open_house, run_through
 

@@ -19,7 +19,7 @@ from footplate.domain.records import (
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.job.journal import Journal
 from footplate.storage import RunQuery, Storage
-from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, log_all, record
+from footplate.testing.storage_parts.fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, log_all, record
 
 
 class FileTests(StorageFixtures):

@@ -14,7 +14,7 @@ from footplate.domain.datasets import DataInput, DatasetView, DatastoreView, Dat
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import Storage
-from footplate.testing.storage_fixtures import ODD, WORKSPACE, StorageFixtures, record, workspace
+from footplate.testing.storage_parts.fixtures import ODD, WORKSPACE, StorageFixtures, record, workspace
 
 SECRET = {"key": "correct horse battery staple"}
 

@@ -26,7 +26,7 @@ from footplate.domain.specs import Distribution, Program
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Storage
 from footplate.storage.queries.run_query import find
-from footplate.testing.storage_fixtures import (
+from footplate.testing.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,
