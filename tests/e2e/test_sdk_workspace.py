@@ -151,6 +151,9 @@ def test_usual_idiom_finds_or_creates_a_cluster(workspace: Workspace, capsys: py
     assert status["currentNodeCount"] == 0 and json.dumps(status)
     found = ComputeTarget(workspace=workspace, name="cpu-cluster")
     assert type(found) is AmlCompute and found.type == "AmlCompute" and found.provisioning_state == "Succeeded"
+    written = json.loads(json.dumps(found.serialize()))
+    assert (written["name"], written["properties"]["computeType"]) == ("cpu-cluster", "AmlCompute")
+    assert written["properties"]["status"] == status
     found.update(max_nodes=3, idle_seconds_before_scaledown=60)
     assert cluster.get_status().scale_settings.maximum_node_count == 3 == cluster.scale_settings.maximum_node_count
     assert cluster.vm_size == "STANDARD_D2_V2" and list(cluster.get_active_runs()) == []

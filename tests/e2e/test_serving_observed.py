@@ -13,7 +13,7 @@ import openapi_spec_validator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from azureml.core import Model, Workspace
+from azureml.core import Dataset, Model, Workspace
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksWebservice, Webservice
 from footplate.serving.gateway.metrics import BUCKETS
@@ -23,9 +23,12 @@ SCRIPT = """
 import os, time
 from inference_schema.parameter_types.standard_py_parameter_type import StandardPythonParameterType
 from inference_schema.schema_decorators import input_schema, output_schema
+from azureml.monitoring import ModelDataCollector
 
 def init():
-    pass
+    global inputs, sums
+    inputs = ModelDataCollector("model", designation="inputs", feature_names=["a", "b"])
+    sums = ModelDataCollector("model", designation="predictions", feature_names=["sum"])
 
 @input_schema("word", StandardPythonParameterType("size"))
 @input_schema("numbers", StandardPythonParameterType([1.5, 2.5]))
@@ -41,6 +44,8 @@ def run(word, numbers):
         kept = bytearray(b"x") * 700_000_000
         while kept:  # until the worker ends itself
             time.sleep(0.02)
+    inputs.collect(numbers)
+    sums.collect([sum(numbers)], user_correlation_id=word)
     return {"sum": sum(numbers), "cpus": len(os.sched_getaffinity(0)), "pid": os.getpid()}
 """
 
@@ -111,6 +116,7 @@ def test_a_service_tells_what_it_does_and_keeps_its_limits(
     assert [line["status"] for line in lines] == [200, 200, 500, 400, *[200] * 5]
     assert [line["id"] for line in lines[1:3]] == ["given-1", "given-2"]
     assert json.loads(lines[1]["request"]) == word("size") and json.loads(lines[1]["response"])["sum"] == 3.0
+    check_model_data(ws)
 
     assert made["cpus"] == 1
     status, answer, _ = ask(url, word("grow"))  # the worker ends; the gateway gives the request to the next
@@ -124,6 +130,20 @@ def test_a_service_tells_what_it_does_and_keeps_its_limits(
     assert len(service.versions) == 1
     footplate("endpoints", "update", "observed", "--cors", "none")
     wait_until(lambda: ask(url, word("size"), origin="https://app.example.com")[2][allowed] is None)
+
+
+def check_model_data(ws: Workspace) -> None:
+    """Read the rows that the script kept, as a dataset."""
+    path = f"modeldata/{ws.subscription_id}/{ws.resource_group}/{ws.name}/observed/model/1"
+    tables = [
+        Dataset.Tabular.from_delimited_files((ws.get_default_datastore(), f"{path}/{name}/*/*/*/{name}.csv"))
+        for name in ("inputs", "predictions")
+    ]
+    inputs, sums = (table.to_pandas_dataframe() for table in tables)
+    assert inputs[["a", "b"]].values.tolist() == [[1.5, 2.5], *[[1.0, 2.0]] * 6]
+    assert sums["sum"].tolist() == [4.0, *[3.0] * 6] and set(sums["$aml_dc_correlation_id"]) == {"size", "wait"}
+    assert inputs["$aml_request_id"].tolist() == sums["$aml_request_id"].tolist()
+    assert inputs["$aml_request_id"][1] == "given-1"
 
 
 def check_description(service: Webservice, figures: Figures) -> Any:

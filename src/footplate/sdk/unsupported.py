@@ -7,16 +7,61 @@ from typing import Any, Callable, NoReturn
 
 from footplate.sdk.exceptions import UserErrorException
 
+_NO_PIPELINES = (
+    "has no pipelines",
+    "submit one run after another; run.submit_child(config) groups them under one run",
+)
+_NO_AUTOML = "has no automated model selection", "submit your own training script with ScriptRunConfig"
+_NO_EXPLAINERS = (
+    "does not store explanations of models",
+    "use the package interpret-community or shap directly, and keep the result: run.log_table, run.upload_file",
+)
+_NO_FAIRNESS = (
+    "does not store fairness dashboards",
+    "use the package fairlearn directly, and keep its metrics: run.log_row(name, **values)",
+)
+_NO_CLOUD = "has no resources of a cloud", "leave the call out; data is reached through ws.datastores"
+
 PARTS = {
-    "azureml.pipeline": (
-        "has no pipelines",
-        "submit one run after another; run.submit_child(config) groups them under one run",
+    "azureml.automl": _NO_AUTOML,
+    "azureml.contrib.automl": _NO_AUTOML,
+    "azureml.contrib.dataset": (
+        "has the labeled datasets of this preview in azureml.core",
+        "dataset.to_torchvision() reads labeled images; Dataset.Tabular reads the exported labels",
     ),
-    "azureml.train.automl": (
-        "has no automated model selection",
-        "submit your own training script with ScriptRunConfig",
+    "azureml.contrib.explain": _NO_EXPLAINERS,
+    "azureml.contrib.fairness": _NO_FAIRNESS,
+    "azureml.contrib.interpret": _NO_EXPLAINERS,
+    "azureml.contrib.pipeline": _NO_PIPELINES,
+    "azureml.contrib.train": (
+        "has no reinforcement learning estimator",
+        "submit a script that uses ray[rllib] with ScriptRunConfig",
     ),
+    "azureml.core.linked_service": _NO_CLOUD,
+    "azureml.core.private_endpoint": _NO_CLOUD,
+    "azureml.datadrift": (
+        "does not watch datasets for drift",
+        "compare two datasets in a run: log the metrics of dataset.get_profile(), or use the package evidently",
+    ),
+    "azureml.dataprep": (
+        "reads data with its own engine instead of dataprep",
+        "use azureml.core.Dataset: Dataset.Tabular.from_delimited_files, from_parquet_files, from_json_lines_files",
+    ),
+    "azureml.explain": _NO_EXPLAINERS,
+    "azureml.fairness": _NO_FAIRNESS,
+    "azureml.interpret": _NO_EXPLAINERS,
+    "azureml.mlflow": (
+        "does not store MLflow's runs",
+        "log with Run.get_context().log(name, value), and register with run.register_model(name, path)",
+    ),
+    "azureml.pipeline": _NO_PIPELINES,
+    "azureml.responsibleai": (
+        "has no Responsible AI dashboard",
+        "use the package raiwidgets directly in a notebook",
+    ),
+    "azureml.train.automl": _NO_AUTOML,
 }
+"""Module → what Footplate lacks, and what to use instead."""
 
 
 _DOC = """Raise an error: {why}.
@@ -36,8 +81,9 @@ Example:
 
 
 def absent(module: str) -> NoReturn:
+    """Raise an error about a module. Code that tries other modules after a ModuleNotFoundError does so here, too."""
     what, hint = PARTS[module]
-    raise ImportError(f"{module} is not available: Footplate {what}\nhint: {hint}", name=module)
+    raise ModuleNotFoundError(f"{module} is not available: Footplate {what}\nhint: {hint}", name=module)
 
 
 def refused(owner: str, variable: str, name: str, why: str, hint: str) -> Callable[..., NoReturn]:

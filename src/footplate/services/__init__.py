@@ -124,7 +124,7 @@ class Services:
         self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
-        files, gateway = VersionFiles(self.home, store.blobs), GatewayProcess(self.home)
+        files, gateway = VersionFiles(self.home, store), GatewayProcess(self.home)
         versions = VersionRuns(store, self.runs, self.orchestrator, files)
         certificates = Certificates(self.home)
         keeper = Keeper(store, versions, files, gateway, self.models, certificates, hub.publish)

@@ -54,10 +54,10 @@ PATHS = {
     "azureml.core.profile": "ModelProfile",
     "azureml.core.resource_configuration": "ResourceConfiguration",
     "azureml.core.webservice": "AciWebservice AksWebservice LocalWebservice Webservice",
-    "azureml.core.webservice.aci": "AciWebservice",
-    "azureml.core.webservice.aks": "AksEndpoint AksWebservice",
-    "azureml.core.webservice.local": "LocalWebservice",
-    "azureml.core.webservice.webservice": "Webservice WebserviceException",
+    "azureml.core.webservice.aci": "AciServiceDeploymentConfiguration AciWebservice",
+    "azureml.core.webservice.aks": "AksEndpoint AksServiceDeploymentConfiguration AksWebservice",
+    "azureml.core.webservice.local": "LocalWebservice LocalWebserviceDeploymentConfiguration",
+    "azureml.core.webservice.webservice": "Webservice WebserviceDeploymentConfiguration WebserviceException",
     "azureml.core.authentication": (
         "InteractiveLoginAuthentication ServicePrincipalAuthentication AzureCliAuthentication MsiAuthentication"
     ),
@@ -91,6 +91,8 @@ PATHS = {
     ),
     "azureml._common.exceptions": "AzureMLException",
     "azureml._restclient.constants": "RunStatus",
+    "azureml.monitoring": "ModelDataCollector",
+    "azureml.monitoring.modeldatacollector": "ModelDataCollector",
     "azureml.train.dnn": "Chainer Gloo Mpi Nccl ParameterServer PyTorch TensorFlow",
     "azureml.train.estimator": "Estimator Gloo Mpi Nccl ParameterServer",
     "azureml.train.hyperdrive": "BanditPolicy BayesianParameterSampling EarlyTerminationPolicy GridParameterSampling "
@@ -111,7 +113,7 @@ PATHS = {
     "azureml.telemetry": "set_diagnostics_collection",
     "azureml.widgets": "RunDetails",
 }
-PACKAGES = ("core", "compute", "data", "hyperdrive", "image", "tensorboard", "webservice")
+PACKAGES = ("core", "compute", "data", "hyperdrive", "image", "monitoring", "tensorboard", "webservice")
 PACKAGE = Path(__file__).parents[3] / "packages" / "azureml" / "src" / "azureml"
 
 
@@ -148,10 +150,13 @@ def test_every_module_of_the_package_is_listed():
     [
         *(f"import {module}" for module in PARTS),
         "from azureml.pipeline.core import Pipeline",
+        "from azureml.interpret import ExplanationClient",
+        "from azureml.contrib.fairness import upload_dashboard_dictionary",
+        "import azureml.mlflow",
     ],
 )
 def test_an_unsupported_module_raises_with_a_hint(statement: str):
-    with pytest.raises(ImportError, match=r"is not available: Footplate .*\nhint: "):
+    with pytest.raises(ModuleNotFoundError, match=r"is not available: Footplate .*\nhint: "):
         exec(statement)
 
 

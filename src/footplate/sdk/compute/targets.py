@@ -232,6 +232,30 @@ class ComputeTarget(AbstractComputeTarget):
         """
         self._view = _fetch(self.workspace, self.name)
 
+    def serialize(self) -> Dict[str, Any]:
+        """Return the target as Azure writes it, as last read from the server.
+
+        Returns:
+            A dict.
+
+        Example:
+            print([target.serialize() for target in ComputeTarget.list(ws)])
+        """
+        return {
+            "id": self.id,
+            "name": self.name,
+            "location": self.location,
+            "tags": self.tags,
+            "properties": {
+                "computeType": self.type,
+                "provisioningState": self.provisioning_state,
+                "provisioningErrors": self.provisioning_errors,
+                "createdOn": utc_text(self._view.created),
+                "modifiedOn": utc_text(self._view.modified),
+                "status": AmlComputeStatus(self._view).serialize(),
+            },
+        }
+
     def __deepcopy__(self, memo: Dict[int, Any]) -> ComputeTarget:
         """Return this object: a copied run configuration still names the same target."""
         return self

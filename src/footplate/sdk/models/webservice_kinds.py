@@ -59,8 +59,9 @@ class AciWebservice(Webservice):
             properties: Properties to add.
             description: The new description.
             auth_enabled: Whether requests need a key.
-            ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file: Refused: services do not take a certificate.
-            ssl_cname, enable_app_insights: Accepted and ignored.
+            ssl_enabled, ssl_cert_pem_file, ssl_key_pem_file: The new certificate and its key, as PEM files.
+            ssl_cname: The name in the certificate that clients use.
+            enable_app_insights: Accepted and ignored.
             models: The new models.
             inference_config: The new script.
             share: The percentage of requests that the new version gets. Azure has no such argument.

@@ -264,6 +264,17 @@ class Experiment:
         base = "footplate://" if session.is_local else session.endpoint.rstrip("/") + "/"
         return f"{base}experiments/{self.name}"
 
+    def get_docs_url(self) -> str:
+        """Return the address of the documentation of Azure's class, which this one follows.
+
+        Returns:
+            The address.
+
+        Example:
+            print(experiment.get_docs_url())
+        """
+        return "https://docs.microsoft.com/python/api/azureml-core/azureml.core.experiment.experiment"
+
     # ── changing ──
 
     def refresh(self) -> None:

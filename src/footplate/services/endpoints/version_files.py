@@ -15,17 +15,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from footplate.content.blobs import BlobFolder
 from footplate.disk import atomic_write
+from footplate.domain.data import FOLDER
+from footplate.domain.datasets import DEFAULT_DATASTORE
 from footplate.domain.records import ModelView
 from footplate.domain.serving.endpoints import EndpointRecord, VersionRecord
 from footplate.serving.gateway.routes import OLDER
+from footplate.storage import Storage
 
 
 class VersionFiles:
-    def __init__(self, home: Path, blobs: BlobFolder) -> None:
+    def __init__(self, home: Path, store: Storage) -> None:
         self._root = home / "serving"
-        self._blobs = blobs
+        self._store = store
 
     def config(self, run: str) -> Path:
         return self._root / "versions" / run / "config.json"
@@ -52,6 +54,8 @@ class VersionFiles:
             "service": record.name,
             "version": str(version.number),
             "workspace": record.workspace,
+            "workspace_path": self._workspace_path(record.workspace),
+            "model_data": str(self._model_data(record.workspace)),
             "socket": self.socket(version.run, "{replica}"),
             "models": described,
             "entry_script": spec.entry_script,
@@ -61,12 +65,21 @@ class VersionFiles:
         }
         atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
 
+    def _workspace_path(self, name: str) -> str:
+        workspace = self._store.workspaces.get(name)
+        return "/".join((workspace.subscription_id, workspace.resource_group, workspace.name))
+
+    def _model_data(self, workspace: str) -> Path:
+        """Return the directory for files of ModelDataCollector: in the default datastore if it is on this machine."""
+        store = self._store.datastores.access(workspace, DEFAULT_DATASTORE)
+        return (Path(store.location["path"]) if store.kind == FOLDER else self._root / "collected") / "modeldata"
+
     def _place(self, app: Path, model: ModelView) -> dict[str, Any]:
         folder = app / "azureml-models" / model.name / str(model.version)
         for file in model.files:
             target = folder / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._blobs.copy_to(str(file.digest), str(target))
+            self._store.blobs.copy_to(str(file.digest), str(target))
         return {
             "name": model.name,
             "version": model.version,

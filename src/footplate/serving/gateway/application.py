@@ -9,7 +9,7 @@ from typing import Any
 
 from footplate.serving.gateway import metrics
 from footplate.serving.gateway.authentication import is_allowed
-from footplate.serving.gateway.collection import collect
+from footplate.serving.gateway.collection import collect, is_sampled
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpRequest, HttpResponse, Respond
 from footplate.serving.gateway.routes import Limits, Service
@@ -86,11 +86,15 @@ class GatewayApplication:
             "n": len(request.body),
         }
         item["h"].update(dict.fromkeys(_ID_HEADERS, request_id))
+        service = pool.service
+        if is_sampled(service):
+            item["c"] = 1
 
         def done(answer: Answer) -> None:
             status, content_type, headers, body = answer
             reply(HttpResponse(status, body, content_type, headers))
-            collect(pool.service, request, answer, request_id)
+            if "c" in item:
+                collect(service, request, answer, request_id)
 
         pool.submit(item, request.body, done)
 

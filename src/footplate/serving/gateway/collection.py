@@ -19,12 +19,17 @@ BODY_BYTES = 256 * 1024
 log = logging.getLogger("footplate.gateway")
 
 
+def is_sampled(service: Service) -> bool:
+    """Decide whether a request is collected, here and by collectors in the service's script."""
+    return bool(service.collect) and random.random() < service.collect_share
+
+
 def collect(service: Service, request: HttpRequest, answer: Answer, request_id: str) -> None:
-    """Append a sample of requests and responses to the service's file.
+    """Append a request and its response to the service's file.
 
     A file that is full replaces the one before it. A sample that cannot be written is lost, and no request fails.
     """
-    if not service.collect or random.random() >= service.collect_share:
+    if not service.collect:
         return
     line = {"time": time.time(), "id": request_id, "status": answer[0]}
     line.update(_text("request", request.body))

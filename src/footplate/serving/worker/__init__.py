@@ -5,6 +5,7 @@ limits         CPUs and memory of this process
 server         the loop over a Unix socket
 messages       requests, responses, and the interface of a scorer
 entry_script   a scorer that calls the user's init() and run(data); raw_http for @rawhttp
+data_collector  rows that a script keeps: ModelDataCollector
 model_scorer   a scorer for a model without code: joins requests to batches
 payloads       the protocols: Azure's JSON, TensorFlow Serving, Open Inference Protocol v2
 signature      completes a model's signature from its samples

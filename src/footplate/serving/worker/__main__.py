@@ -11,6 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict, List
 
+from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer
 from footplate.serving.worker.server import WorkerServer
@@ -23,6 +24,7 @@ def main(path: str, replica: str = "0") -> int:
     with open(path, encoding="utf-8") as file:
         config: Dict[str, Any] = json.load(file)
     _set_variables(config)
+    SERVICE.configure(config)
     apply_limits(config.get("options") or {}, f"{config['service']}/{replica}")
     try:
         scorer = make_scorer(config)

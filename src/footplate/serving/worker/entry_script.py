@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
+from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.messages import JSON, Scorer, ScoreRequest, ScoreResponse, error_response
 from footplate.serving.worker.raw_http import RAW_HTTP, AMLRequest, AMLResponse, Headers
 
@@ -46,12 +47,15 @@ class EntryScript(Scorer):
             arguments, options = self._arguments(request)
         except _BadBody as error:
             return error_response(str(error), 400)
+        SERVICE.request = request
         try:
             return to_response(self._run(*arguments, **options))
         except Exception as error:
             sys.stderr.write(f"request {request.headers.get('x-request-id', 'without an id')} failed\n")
             traceback.print_exc()
             return error_response(f"{type(error).__name__}: {error}", 500)
+        finally:
+            SERVICE.request = None
 
     def _arguments(self, request: ScoreRequest) -> Any:
         options: dict[str, Any] = {"request_headers": Headers(request.headers)} if self._takes_headers else {}

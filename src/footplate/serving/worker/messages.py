@@ -25,6 +25,7 @@ class ScoreRequest:
     method: str = "POST"
     query: str = ""
     headers: dict[str, str] = field(default_factory=lambda: {})  # names in lower case
+    collect: bool = False  # whether scripts may keep its data: see data_collector
 
 
 @dataclass(frozen=True)

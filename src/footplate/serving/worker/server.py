@@ -92,7 +92,12 @@ class WorkerServer:
     def _answer(self, items: list[dict[str, Any]], payload: memoryview) -> list[ScoreResponse]:
         requests = [
             ScoreRequest(
-                bytes(body), item.get("p", "score"), item.get("m", "POST"), item.get("q", ""), item.get("h") or {}
+                bytes(body),
+                item.get("p", "score"),
+                item.get("m", "POST"),
+                item.get("q", ""),
+                item.get("h") or {},
+                bool(item.get("c")),
             )
             for item, body in zip(items, split(payload, items))
         ]

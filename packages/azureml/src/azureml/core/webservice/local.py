@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from footplate.sdk.models.deployment_configuration import (
+    LocalWebserviceDeploymentConfiguration as LocalWebserviceDeploymentConfiguration,
+)
 from footplate.sdk.models.webservice_kinds import LocalWebservice
 
 __all__ = ["LocalWebservice"]

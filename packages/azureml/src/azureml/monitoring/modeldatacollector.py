@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.serving.worker.data_collector import ModelDataCollector
+
+__all__ = ["ModelDataCollector"]
