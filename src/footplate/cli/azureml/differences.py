@@ -5,6 +5,7 @@ from __future__ import annotations
 _TOKEN = "accepted and ignored; a team server reads its token from FOOTPLATE_TOKEN"
 _NETWORK = "accepted and ignored: the nodes are your own machines"
 _RESOURCE = "accepted and ignored: Footplate uses no Azure resources"
+_SERVICES = "web services run on the server's machine"
 
 DIFFERENCES = {
     "AbstractAuthentication": _TOKEN,
@@ -13,6 +14,9 @@ DIFFERENCES = {
     "MsiAuthentication": _TOKEN,
     "ServicePrincipalAuthentication": _TOKEN,
     "TokenAuthentication": _TOKEN,
+    "AksCompute.attach_configuration": _SERVICES,
+    "AksCompute.provisioning_configuration": _SERVICES,
+    "AksConfiguration.enable_ssl": "does nothing: each service has its own certificate, in its deploy_configuration",
     "AmlCompute.provisioning_configuration": "a cluster limits how many nodes of your own machines run at once",
     "ComputeInstance.provisioning_configuration": "a cluster of one node, which is always on",
     "ComputeInstance.start": "does nothing: the machine is your own",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Optional
 
-from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget, EngineConfiguration
+from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
-from footplate.sdk.warn import warn_without_effect, without_effect
+from footplate.sdk.warn import warn_caller, warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained
 
 
@@ -48,6 +48,27 @@ class AdlaCompute(_CloudCompute):
     """
 
 
+class AksConfiguration(AmlComputeProvisioningConfiguration):
+    """A cluster for web services, as `AksCompute` describes it."""
+
+    def __init__(self, agent_count: int) -> None:
+        super().__init__(0, agent_count, 1800.0, {"description": "for web services"})
+
+    def enable_ssl(
+        self,
+        ssl_cname: Optional[str] = None,
+        ssl_cert_pem_file: Optional[str] = None,
+        ssl_key_pem_file: Optional[str] = None,
+        leaf_domain_label: Optional[str] = None,
+        overwrite_existing_domain: bool = False,
+    ) -> None:
+        """Warn that a cluster has no certificate here: each service has its own."""
+        warn_caller(
+            "enable_ssl has no effect here: each service has its own certificate\n"
+            "hint: AksWebservice.deploy_configuration(ssl_enabled=True, ssl_cert_pem_file=…, ssl_key_pem_file=…)"
+        )
+
+
 @explained
 class AksCompute(ComputeTarget):
     """A cluster for web services. Here every service runs on the server's machine, and the name is kept for scripts.
@@ -66,8 +87,8 @@ class AksCompute(ComputeTarget):
         DEV_TEST = "DevTest"
 
     @classmethod
-    def provisioning_configuration(cls, agent_count: Optional[int] = None, **options: Any) -> EngineConfiguration:
-        """Describe a cluster for web services.
+    def provisioning_configuration(cls, agent_count: Optional[int] = None, **options: Any) -> AksConfiguration:
+        """Describe a cluster for web services. Its `enable_ssl` warns that each service has its own certificate.
 
         Args:
             agent_count: The number of nodes, 3 by default.
@@ -77,10 +98,10 @@ class AksCompute(ComputeTarget):
             A configuration for `ComputeTarget.create`.
         """
         warn_without_effect(without_effect("services run on the server's machine", **options))
-        return AmlComputeProvisioningConfiguration(0, agent_count or 3, 1800.0, {"description": "for web services"})
+        return AksConfiguration(agent_count or 3)
 
     @classmethod
-    def attach_configuration(cls, *_: Any, **__: Any) -> EngineConfiguration:
+    def attach_configuration(cls, *_: Any, **__: Any) -> AksConfiguration:
         """Describe a cluster for web services that exists on Azure. Its address is accepted and ignored.
 
         Returns:
