@@ -193,10 +193,6 @@ class Runs:
         """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
         return self._records(runs.c.stage.in_(_ACTIVE), *([_HAS_NODES] if with_nodes else []))
 
-    def launched(self) -> builtins.list[RunRecord]:
-        """Return all runs that have not ended and whose agents an engine has started, oldest first."""
-        return self._records(runs.c.stage.in_(_ACTIVE), _HAS_NODES, runs.c.handle.is_not(None))
-
     def active_interactive(self) -> builtins.list[RunRecord]:
         """Return all interactive runs that have not ended, oldest first."""
         return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == INTERACTIVE)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import event
 
 from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
@@ -61,6 +63,17 @@ class FakeEngine:
     def forget(self, handle: str) -> bool:
         self.forgotten.append(handle)
         return True
+
+
+class Statements:
+    """The SQL statements that a store executes, counted by the name of the thread."""
+
+    def __init__(self, store: Storage) -> None:
+        self.count: Counter[str] = Counter()
+        event.listen(store.database.engine, "before_cursor_execute", self._take)
+
+    def _take(self, *_: object) -> None:
+        self.count[threading.current_thread().name] += 1
 
 
 class Bulletin:

@@ -1,12 +1,13 @@
 """Decisions about runs, carried out: only the orchestrator performs effects.
 
 orchestrator   takes events, saves the lifecycle's decision, and performs effects by one table
+record_order   recognizes records that arrive late
 effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_orchestrator`
 agent_jobs     the description of a run's agents for an engine
 agent_archives archives that agents on other machines fetch
 scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         gathers the queues from the store
-watcher        the thread that asks engines about agents; covered by `tests/e2e/test_ops_kill.py`
+watcher        the thread that asks engines about agents; its promises: `tests/e2e/test_ops_kill.py`
 client_watcher the thread that ends interactive runs whose process is gone
 alarms         the thread that wakes runs at recorded times
 server_clock   the clock of deadlines: no jumps, and no downtime

@@ -61,8 +61,8 @@ class AgentJobs:
         self._load_engine = load_engine
         self._archives = archives
 
-    def engine(self, record: RunRecord) -> Engine:
-        return self._load_engine(self._capacity(record).engine)
+    def engine_of(self, workspace: str, target: str) -> Engine:
+        return self._load_engine(capacity_of(self._store, workspace, target).engine)
 
     def build(self, record: RunRecord) -> AgentJob:
         """Return the job for the engine of the run's target."""
@@ -83,7 +83,7 @@ class AgentJobs:
 
     def access(self, record: RunRecord) -> ServerAccess:
         """Return how the agents and ranks of this run reach the server."""
-        engine, expires = self.engine(record), time.time() + AZURE_LIFETIME
+        engine, expires = self.engine_of(record.workspace, record.spec.target), time.time() + AZURE_LIFETIME
         token = self._tokens.token_of(record.id, record.attempt)
         if engine.shares_home:
             return ServerAccess(self._listeners.socket, token, expires, str(self._home))

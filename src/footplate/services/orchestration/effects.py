@@ -102,8 +102,11 @@ class Effects:
             self._tell(record.id, events.NodesLaunched(handle), record.attempt)
 
     def engine(self, record: RunRecord) -> Engine:
+        return self.engine_of(record.workspace, record.spec.target)
+
+    def engine_of(self, workspace: str, target: str) -> Engine:
         with _of_the_store():
-            return self._jobs.engine(record)
+            return self._jobs.engine_of(workspace, target)
 
     def _fail(self, record: RunRecord, effect: Effect, cause: Cause) -> None:
         try:

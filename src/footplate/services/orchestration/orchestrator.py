@@ -29,6 +29,7 @@ from footplate.services.orchestration.client_watcher import ClientWatcher
 from footplate.services.orchestration.effects import Effects, Handler
 from footplate.services.orchestration.groups import Groups
 from footplate.services.orchestration.queues import QueueReader
+from footplate.services.orchestration.record_order import RecordOrder
 from footplate.services.orchestration.scheduler import Scheduler
 from footplate.services.orchestration.server_clock import ServerClock
 from footplate.services.orchestration.watcher import AgentWatcher
@@ -65,7 +66,8 @@ class Orchestrator:
         self._home = home
         self._notifications = notifications
         self._active: set[str] = set()
-        self._active_guard = threading.Lock()
+        self._order = RecordOrder()
+        self._tracking = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self._effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(store, lines, self.tell)
@@ -115,7 +117,7 @@ class Orchestrator:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def active_runs(self) -> int:
-        with self._active_guard:
+        with self._tracking:
             return len(self._active)
 
     @property
@@ -140,6 +142,8 @@ class Orchestrator:
     def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> RunView:
         """Store a new run together with its first event, so that a server killed right after this finds it complete."""
         after, effects = lifecycle.apply(record, event, record.created)
+        with self._tracking:
+            self._order.begin(record.id)
         with self._perhaps_stored(record.id):
             view = self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
         self._track(after)
@@ -183,14 +187,17 @@ class Orchestrator:
             raise
 
     def _track(self, record: RunRecord) -> None:
+        """Have all who watch runs take notice of a record, unless another thread has shown them a newer one."""
         expected = kind_of(record.spec).has_nodes or record.wake_at is not None  # something will happen to it
         over = record.stage is Stage.ENDED or not expected
-        with self._active_guard:
+        with self._tracking:
+            if not self._order.admits(record):
+                return
             (self._active.discard if over else self._active.add)(record.id)
-        self.groups.note(record)
-        self._scheduler.note(record)
-        self._watcher.note(record)
-        self._clients.note(record)
+            self.groups.note(record)
+            self._scheduler.note(record)
+            self._watcher.note(record)
+            self._clients.note(record)
 
     # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,13 +11,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
-from footplate.engines.base import Observation
+from footplate.engines.base import Engine, Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.services.capacity import capacity_of
 from footplate.services.orchestration.effects import Effects, StoreAway, Tell
 from footplate.storage import Storage
 
@@ -32,8 +32,21 @@ starts after that has it removed.
 """
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """A run with agents. `version` is that of its record."""
+
+    handle: str
+    target: tuple[str, str]  # workspace and name
+    version: int
+
+
 class AgentWatcher:
-    """The watcher. `resume(record)` performs the effects that a run's state requires."""
+    """The watcher. `resume(record)` performs the effects that a run's state requires.
+
+    One call of an engine asks about all its runs. A run costs more only when its record or the engine's answer has
+    changed, or while its agents are missing.
+    """
 
     def __init__(
         self,
@@ -47,7 +60,8 @@ class AgentWatcher:
         self._effects = effects
         self._tell = tell
         self._resume = resume
-        self._launched: set[str] = set()  # runs with agents: all others cost nothing here
+        self._launched: dict[str, _Watched] = {}  # runs with agents: all others cost nothing here
+        self._settled: dict[str, tuple[int, Observation]] = {}  # version and answer that left nothing to do
         self._seconds = seconds
         self._missing_since: dict[str, float] = {}  # when the agents of a run were first found missing
         self._earlier: defaultdict[str, list[str]] = defaultdict(list)
@@ -71,10 +85,11 @@ class AgentWatcher:
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
         if record.stage is Stage.ENDED or record.handle is None:
-            self._launched.discard(record.id)
-            self._missing_since.pop(record.id, None)
+            for known in (self._launched, self._settled, self._missing_since):
+                known.pop(record.id, None)
         else:
-            self._launched.add(record.id)
+            target = (record.workspace, record.spec.target)
+            self._launched[record.id] = _Watched(record.handle, target, record.version)
             self._wake.set()
 
     def doubt(self, run: str) -> None:
@@ -129,26 +144,42 @@ class AgentWatcher:
     def _watch_once(self) -> None:
         self._forget_ended()
         self._resume_unsure()
-        by_engine: defaultdict[str, list[RunRecord]] = defaultdict(list)
-        for record in self._store.runs.launched() if self._launched else ():
-            by_engine[capacity_of(self._store, record.workspace, record.spec.target).engine].append(record)
-        for name, records in by_engine.items():
+        for engine, watched in self._by_engine():
             try:
-                seen = self._effects.engine(records[0]).poll([r.handle for r in records if r.handle is not None])
+                seen = engine.poll([run.handle for run in watched.values()])
             except Unavailable as error:
-                log.warning("cannot query engine %s about its agents: %s", name, error.message)
+                log.warning("cannot query engine %s about its agents: %s", engine.name, error.message)
                 continue  # an agent that cannot be checked is not dead
-            for record in records:
-                self._report(record, seen[record.handle or ""])
-                self._check(record, seen[record.handle or ""])
+            for run, known in watched.items():
+                answer = seen[known.handle]
+                if self._settled.get(run) != (known.version, answer):
+                    self._look(run, known, answer)
 
-    def _report(self, record: RunRecord, seen: Observation) -> None:
-        """Pass on the engine's explanation to a run whose agents are not all running yet."""
+    def _by_engine(self) -> list[tuple[Engine, dict[str, _Watched]]]:
+        launched = self._launched.copy()
+        engines = {target: self._effects.engine_of(*target) for target in {run.target for run in launched.values()}}
+        found: dict[str, tuple[Engine, dict[str, _Watched]]] = {}
+        for run, known in launched.items():
+            engine = engines[known.target]
+            found.setdefault(engine.name, (engine, {}))[1][run] = known
+        return list(found.values())
+
+    def _look(self, run: str, known: _Watched, seen: Observation) -> None:
+        record = self._store.runs.record(run)
+        if record.version != known.version:
+            return  # the answer may be older than the record
+        record = self._report(record, seen)
+        if self._check(record, seen):
+            self._settled[run] = (record.version, seen)
+
+    def _report(self, record: RunRecord, seen: Observation) -> RunRecord:
+        """Pass on the engine's explanation to a run whose agents are not all running yet; return the new record."""
         if record.stage is Stage.PROVISIONING and (seen.reason or seen.places or record.waiting):
             reason = seen.reason if seen.state == "queued" else None
             hosts = tuple(seen.places.get(node.index) for node in record.nodes)
             with contextlib.suppress(Conflict):
-                self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
+                return self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
+        return record
 
     def _resume_unsure(self) -> None:
         for run in list(self._unsure):
@@ -161,19 +192,23 @@ class AgentWatcher:
             if self._effects.engine(record).forget(handle) or time.monotonic() > deadline:
                 del self._to_forget[handle]
 
-    def _check(self, record: RunRecord, seen: Observation) -> None:
-        """Report agents that are gone although their nodes have not finished. Only positive evidence counts."""
+    def _check(self, record: RunRecord, seen: Observation) -> bool:
+        """Report agents that are gone although their nodes have not finished; return whether none is.
+
+        Only positive evidence counts.
+        """
         unfinished = {n.index for n in record.nodes if n.state not in run_status.OVER_NODES}
         gone = sorted(unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost))
         if not gone:
             self._missing_since.pop(record.id, None)
-            return
+            return True
         if self._effects.repeat_launch(record):
-            return  # the agents did not die again: they could not be started
+            return False  # the agents did not die again: they could not be started
         self._report_vanished(record, gone, seen)
         confirmed = self._is_confirmed(record.id)
         with contextlib.suppress(Conflict):
             self._tell(record.id, events.AgentsMissing(tuple(gone), record.revivals, confirmed), record.attempt)
+        return False
 
     def _is_confirmed(self, run: str) -> bool:
         """Whether the agents were missing two looks ago as well: their last report may still be on its way to us."""

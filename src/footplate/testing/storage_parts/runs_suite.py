@@ -181,10 +181,6 @@ class RunTests(StorageFixtures):
         assert store.runs.busy_nodes(WORKSPACE, "nowhere") == 0
         assert {r.id for r in store.runs.active()} == {"waits", "waits-too", "elsewhere", "runs", "ends", "own"}
         assert {r.id for r in store.runs.active(with_nodes=True)} == {"waits", "waits-too", "elsewhere", "runs", "ends"}
-        assert store.runs.launched() == []
-        runs = store.runs.record("runs")
-        assert store.runs.save(replace(runs, handle="h", version=runs.version + 1), runs.version, [])
-        assert [r.id for r in store.runs.launched()] == ["runs"]
 
     def test_stays_of_runs_on_a_target(self, store: Storage) -> None:
         def told(seq: int, event: str, status: str = "Running") -> StoryLine:
