@@ -4,6 +4,9 @@
     remote_start    how engines on other machines start an agent
     bootstrap    the program that does so there
     local     agents as processes of the server's machine
+    slurm     agents in batch jobs of a Slurm cluster; covered by `tests/conformance/test_slurm_engine.py`
+    slurm_job    the text of such a job, and the meaning of Slurm's answers
+    slurm_commands    calls of Slurm's commands, here or over ssh; covered by `tests/conformance/test_slurm_engine.py`
     nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
     client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`
     open_files    the limit of open files of the server and its children; covered by `tests/e2e/test_ops_floods.py`
@@ -33,6 +36,7 @@ class EngineEntry:
 
 BUILT_IN = {
     LOCAL: EngineEntry("footplate.engines.local:LocalEngine", "reinstall Footplate"),
+    "slurm": EngineEntry("footplate.engines.slurm:SlurmEngine", "reinstall Footplate"),
 }
 
 

@@ -72,7 +72,8 @@ def why_no_slurm() -> str | None:
 class SlurmCluster:
     """A cluster whose nodes are n0, n1, … on `network`. The constructor starts it; `close` ends and removes it.
 
-    `scratch` is a directory of which each node has its own; the server sees it empty.
+    `scratch` is a directory of which each node has its own; the server sees it empty. `commands` is a directory of
+    Slurm's commands for a process outside the network, to be put first in PATH.
     """
 
     def __init__(self, network: PrivateNetwork, hide: Sequence[Path] = (), settings: str = "") -> None:
@@ -81,6 +82,7 @@ class SlurmCluster:
         self.network, self._hide = network, [str(path) for path in hide]
         self.nodes = [f"n{index}" for index in range(len(network.nodes))]
         self.scratch = self.folder / "scratch"
+        self.commands = self.folder / "commands"
         self.variables = {"SLURM_CONF": str(self.folder / "slurm.conf")}
         self._processes: dict[str, subprocess.Popen[Any]] = {}
         try:
@@ -179,6 +181,16 @@ class SlurmCluster:
         for number in range(2):  # a character device stands in for a GPU
             os.mknod(self.folder / f"gpu{number}", 0o20666, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
+
+        self._write_commands()
+
+    def _write_commands(self) -> None:
+        enter = f"PATH={_PATH} SLURM_CONF={self.variables['SLURM_CONF']} exec nsenter --net=/run/netns/"
+        self.commands.mkdir()
+        for name in ("sbatch", "squeue", "scancel", "sacct"):
+            script = self.commands / name
+            script.write_text(f'#!/bin/sh\n{enter}{self.network.server} {name} "$@"\n')
+            script.chmod(0o755)
 
     def _start_munge(self) -> None:
         key, socket = self.folder / "munge.key", self.folder / "munge.sock"

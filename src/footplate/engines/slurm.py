@@ -1,0 +1,190 @@
+"""The engine of Slurm clusters: one batch job for each attempt of a run, with one agent on each of its nodes.
+
+The server calls Slurm's commands on its own machine, or on a login node over ssh. A job is named after the run and the
+attempt, so that a server that crashed between sbatch and storing the handle finds it again. Slurm keeps everything else
+about a job; the engine keeps nothing. `slurm_job` has the text of the job and the meaning of Slurm's answers.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from footplate import backoff
+from footplate.engines import slurm_job
+from footplate.engines.base import AgentJob, LaunchRequest, Observation
+from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
+from footplate.engines.slurm_commands import Canceller, Place
+from footplate.engines.slurm_job import SlurmJob
+from footplate.errors import InvalidInput, Unavailable
+
+_UNKNOWN_JOB = "Invalid job id"
+_NO_ACCOUNTING = "accounting storage is disabled"
+_SUBMISSIONS = 8
+"""How often a submission is tried while the controller does not answer, because it restarts for example."""
+
+# Reads NAME=VALUE lines up to an empty one, then hands the rest of its input to sbatch: no command line has a secret.
+_SBATCH = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec sbatch --parsable'
+
+
+class SlurmEngine:
+    name = "slurm"
+    shares_home = False
+    options: Mapping[str, str] = {
+        "partition": "partition, or several separated by commas",
+        "account": "account to charge",
+        "qos": "quality of service",
+        "constraint": "features that the nodes must have",
+        "time_limit": "time limit of a job, in Slurm's format: minutes, hours:minutes:seconds, days-hours",
+        "warning": f"seconds before the time limit at which scripts are warned; default {slurm_job.WARNING_SECONDS}",
+        "sbatch": "list of further options of sbatch, such as --exclusive",
+        "host": "login node on which the server calls Slurm over ssh; default: the server's own machine",
+        "ssh": "command that reaches the host; default ssh",
+        **COMMON_OPTIONS,
+    }
+
+    def __init__(self) -> None:
+        self._submitting = [threading.Lock() for _ in range(16)]  # shared by the names of jobs
+        self._cancelled: set[str] = set()
+        self._canceller = Canceller()
+        self._without_accounting: set[Place] = set()
+
+    # ── The protocol ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def node_shape(self) -> None:
+        return None
+
+    def prepare(self, job: AgentJob) -> LaunchRequest:
+        if job.node_count < 1:
+            raise InvalidInput(f"node_count is {job.node_count}", "give at least 1")
+        start = remote_start(job)
+        body = {
+            "script": slurm_job.render(job, start),
+            "variables": dict(start.variables),
+            "nodes": job.node_count,
+            "host": str(job.options.get("host") or ""),
+            "ssh": str(job.options.get("ssh") or "ssh"),
+        }
+        return LaunchRequest(self.name, job.run, job.attempt, body)
+
+    def submit(self, request: LaunchRequest) -> str:
+        place = Place(request.body["host"], request.body["ssh"])
+        name = slurm_job.job_name(request.run, request.attempt)
+
+        def find_or_start() -> str:
+            return _find_living(place, name) or _sbatch(place, request.body)
+
+        with self._submitting[hash(name) % len(self._submitting)]:
+            job = backoff.retry(find_or_start, _SUBMISSIONS, backoff.Backoff(0.5, 10.0), Unavailable)
+        handle = {"job": job, "nodes": request.body["nodes"], "host": place.host, "ssh": place.ssh}
+        return json.dumps(handle, sort_keys=True, separators=(",", ":"))
+
+    def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
+        """Ask each cluster once about all its jobs."""
+        known = {handle: _parse(handle) for handle in handles}
+        jobs = defaultdict[Place, list[str]](list)
+        for each in known.values():
+            if each is not None:
+                jobs[each.place].append(each.job)
+        found = {place: self._look_up(place, numbers) for place, numbers in jobs.items()}
+        seen = {handle: self._observe(each, found) for handle, each in known.items()}
+        self._end_restarted(found)
+        return seen
+
+    def cancel(self, handle: str, grace: float) -> None:
+        known = _parse(handle)
+        if known is not None:
+            self._cancelled.add(handle)
+            self._canceller.add(known.place, known.job, grace)
+
+    def forget(self, handle: str) -> bool:
+        """Return whether the job has ended: agents remove their own files, and Slurm forgets jobs by itself."""
+        known = _parse(handle)
+        if known is not None:
+            job = _squeue(known.place, [known.job]).get(known.job)
+            if job is not None and not job.has_ended:
+                return False
+            self._cancelled.discard(handle)
+        return True
+
+    # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _look_up(self, place: Place, jobs: list[str]) -> dict[str, SlurmJob]:
+        """Return what slurmctld knows about these jobs, and about older ones what the accounting knows."""
+        found = _squeue(place, jobs)
+        older = [job for job in jobs if job not in found]
+        if older and place not in self._without_accounting:
+            text = place.ask(_sacct(older), unless=_NO_ACCOUNTING)
+            if text is None:
+                self._without_accounting.add(place)
+            found |= slurm_job.parse_sacct(text or "")
+        return found
+
+    def _observe(self, known: _Handle | None, found: Mapping[Place, Mapping[str, SlurmJob]]) -> Observation:
+        job = found[known.place].get(known.job) if known is not None else None
+        if known is None or job is None:
+            return Observation("gone")
+        return slurm_job.observe(job, known.nodes, known.text in self._cancelled)
+
+    def _end_restarted(self, found: Mapping[Place, Mapping[str, SlurmJob]]) -> None:
+        """Remove jobs that Slurm has queued again: a new attempt has a job of its own."""
+        for place, jobs in found.items():
+            restarted = [job.job for job in jobs.values() if job.restarts and not job.has_ended]
+            if restarted:
+                place.call(["scancel", "--quiet", *restarted])
+
+
+@dataclass(frozen=True)
+class _Handle:
+    text: str
+    job: str
+    nodes: int
+    place: Place
+
+
+def _parse(handle: str) -> _Handle | None:
+    try:
+        known = json.loads(handle)
+        return _Handle(handle, str(known["job"]), int(known["nodes"]), Place(known["host"], known["ssh"]))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+# ── Slurm's commands ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _sbatch(place: Place, body: Mapping[str, Any]) -> str:
+    lines = "".join(f"{name}={value}\n" for name, value in sorted(body["variables"].items()))
+    done = place.call(["sh", "-c", _SBATCH], f"{lines}\n{body['script']}")
+    if done.returncode:
+        words = " ".join(line.removeprefix("sbatch: error: ") for line in done.stderr.splitlines())
+        raise InvalidInput(f"Slurm refuses the job: {words}", "correct the options of the compute target or of the run")
+    return done.stdout.strip().splitlines()[-1].split(";")[0]
+
+
+def _find_living(place: Place, name: str) -> str | None:
+    """Return the job of this name that waits or runs, if there is one."""
+    text = place.ask([*_squeue_command(), "--me", f"--name={name}"], unless=_UNKNOWN_JOB)
+    living = [job.job for job in slurm_job.parse_squeue(text or "").values() if not job.has_ended]
+    return living[0] if living else None
+
+
+def _squeue(place: Place, jobs: Sequence[str]) -> dict[str, SlurmJob]:
+    """Return the jobs that slurmctld still knows; squeue fails if a single job is unknown."""
+    text = place.ask([*_squeue_command(), f"--jobs={','.join(jobs)}"], unless=_UNKNOWN_JOB)
+    return slurm_job.parse_squeue(text or "")
+
+
+def _squeue_command() -> list[str]:
+    fields = ",".join(f"{name}:|" for name in slurm_job.SQUEUE_FIELDS)
+    return ["env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--states=all", f"--Format={fields}"]
+
+
+def _sacct(jobs: Sequence[str]) -> list[str]:
+    fields = ",".join(slurm_job.SACCT_FIELDS)
+    command = ["sacct", "--noheader", "--parsable2", "--allocations", f"--format={fields}", f"--jobs={','.join(jobs)}"]
+    return ["env", "SLURM_TIME_FORMAT=%s", *command]

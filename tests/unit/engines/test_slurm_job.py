@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.engines import slurm_job
+from footplate.engines.base import AgentJob, NodeResources, Observation
+from footplate.engines.remote_start import RemoteStart
+from footplate.errors import InvalidInput
+
+GOLDEN = Path(__file__).parent / "slurm"
+JOB = AgentJob("train_1", 2, 1, "http://10.0.0.1:8000", token="t0ken")
+FULL = replace(
+    JOB,
+    node_count=4,
+    grace=120.0,
+    resources=NodeResources(cpus=8, memory=62.5, gpus=2, custom={"tape": 1.0, "bandwidth": 2.0}),
+    options={
+        "partition": "gpu,large", "account": "team7", "qos": "high", "constraint": "a100|h100",
+        "time_limit": "1-12:00:00", "warning": 300, "sbatch": ["--exclusive", "#SBATCH --mail-type=END"],
+    },
+)  # fmt: skip
+
+
+def start(job: AgentJob, python: str = "python3") -> RemoteStart:
+    common = ("--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint)
+    return RemoteStart("print('the agent')\n", python, {"FOOTPLATE_TOKEN": "t0ken"}, common)
+
+
+@pytest.mark.parametrize(("name", "job", "python"), [("plain", JOB, "python3"), ("full", FULL, "/opt/py thon/bin/py")])
+def test_the_batch_script_is_exactly_the_golden_file(name: str, job: AgentJob, python: str) -> None:
+    assert slurm_job.render(job, start(job, python)) == (GOLDEN / f"{name}.sbatch").read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("time_limit", "one day", "time_limit is 'one day'"),
+        ("partition", "a b", "partition is 'a b'"),
+        ("account", ["x"], "account is"),
+        ("warning", "soon", "warning is 'soon'"),
+        ("warning", 70000, "warning is 70000"),
+        ("sbatch", {"a": 1}, "sbatch is"),
+        ("sbatch", ["exclusive"], "the line 'exclusive'"),
+        ("sbatch", ["--exclusive\nrm -r /"], "the line"),
+        ("sbatch", ["--array=1-10"], "the line '--array=1-10'"),
+        ("sbatch", ["-J other"], "the line '-J other'"),
+        ("sbatch", "-Jother", "the line '-Jother'"),
+    ],
+)
+def test_bad_options_are_refused_by_name(option: str, value: Any, words: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        slurm_job.render(replace(JOB, options={option: value}), start(JOB))
+    assert words in refused.value.message
+
+
+def test_no_warning_is_requested_with_0_seconds() -> None:
+    assert "--signal" not in slurm_job.render(replace(JOB, options={"warning": 0}), start(JOB))
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("", []),
+        ("login", ["login"]),
+        ("n[1-3,7],gpu-09", ["n1", "n2", "n3", "n7", "gpu-09"]),
+        ("rack[1-2]n[08-10]", ["rack1n08", "rack1n09", "rack1n10", "rack2n08", "rack2n09", "rack2n10"]),
+    ],
+)
+def test_host_lists_are_expanded_in_their_order(text: str, hosts: list[str]) -> None:
+    assert slurm_job.expand_hosts(text) == hosts
+
+
+def see(line: str, nodes: int = 1, cancelled: bool = False) -> Observation:
+    (job,) = slurm_job.parse_squeue(line).values()
+    return slurm_job.observe(job, nodes, cancelled)
+
+
+def test_a_running_job_has_places() -> None:
+    assert see("7|RUNNING|None|1794838839|0|0|n[0-1]|", 2) == Observation("running", places={0: "n0", 1: "n1"})
+    assert see("7|COMPLETING|None|1794838839|0|0|n0|").state == "running"
+
+
+def test_a_queued_job_has_a_reason_and_an_estimate() -> None:
+    seen = see("7|PENDING|Priority|1000|0|0||")
+    assert (seen.state, seen.estimated_start) == ("queued", 1000.0)
+    assert seen.reason == "jobs with a higher priority are ahead (Slurm: Priority)"
+    assert see("7|PENDING|None|N/A|0|0||").estimated_start is None
+    assert see("7|PENDING|Resources|99999999999|0|0||").estimated_start is None
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "code", "ended_by"),
+    [
+        ("COMPLETED", 0, 0, None),
+        ("FAILED", 3 << 8, 3, None),
+        ("FAILED", 9, None, None),
+        ("PREEMPTED", 15, None, "preempted"),
+        ("NODE_FAIL", 1, None, "node_lost"),
+        ("TIMEOUT", 15, None, "time_limit"),
+        ("OUT_OF_MEMORY", 125 << 8, None, "out_of_memory"),
+        ("CANCELLED", 15, None, "stopped_elsewhere"),
+    ],
+)
+def test_an_ended_job_says_who_ended_it(state: str, status: int, code: int | None, ended_by: str | None) -> None:
+    seen = see(f"7|{state}|None|0|{status}|0|n[0-1]|", 2)
+    assert (seen.state, seen.codes, seen.ended_by) == ("exited", {0: code, 1: code}, ended_by)
+
+
+def test_our_own_cancellation_is_not_reported_as_somebody_elses() -> None:
+    assert see("7|CANCELLED|None|0|15|0|n0|", cancelled=True).ended_by is None
+
+
+def test_a_job_that_slurm_started_again_counts_as_preempted() -> None:
+    for state in ("PENDING", "RUNNING", "FAILED", "CANCELLED"):
+        seen = see(f"7|{state}|BeginTime|0|0|1|n0|")
+        assert (seen.state, seen.ended_by) == ("exited", "preempted")
+
+
+def test_a_missing_interpreter_is_named() -> None:
+    assert "set the option python" in (see(f"7|FAILED|NonZeroExitCode|0|{127 << 8}|0|n0|").reason or "")
+
+
+def test_accounting_is_read_like_the_queue() -> None:
+    text = "7|FAILED|None|1794838838|3:0|0|n0\n8|CANCELLED by 1000|None|1794838838|0:15|0|n1\n"
+    found = slurm_job.parse_sacct(text)
+    assert slurm_job.observe(found["7"], 1, False).codes == {0: 3}
+    assert slurm_job.observe(found["8"], 1, False).ended_by == "stopped_elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("(Dependency)", "waits for another job that it depends on (Slurm: Dependency)"),
+        ("ReqNodeNotAvail, UnavailableNodes:n1", "nodes that it needs are down, drained or reserved"),
+        ("QOSMaxGRESPerUser", "a limit of the QOS is reached (Slurm: QOSMaxGRESPerUser)"),
+        ("AssocGrpCpuLimit", "a limit of the account is reached (Slurm: AssocGrpCpuLimit)"),
+        ("SomethingNew", "waits (Slurm: SomethingNew)"),
+    ],
+)
+def test_reasons_are_put_in_plain_words(reason: str, words: str) -> None:
+    assert slurm_job.explain(reason).startswith(words)
