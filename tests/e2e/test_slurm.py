@@ -1,0 +1,154 @@
+"""The training loop on a real Slurm cluster whose nodes see neither the server's home nor its source code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import footplate
+from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from azureml.core.compute import ComputeTarget
+from azureml.core.runconfig import PyTorchConfiguration
+from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
+from footplate.testing.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def network() -> Iterator[PrivateNetwork]:
+    if reason := why_no_slurm() or why_no_namespaces():
+        pytest.skip(reason)
+    network = PrivateNetwork(nodes=3)
+    yield network
+    network.close()
+
+
+@pytest.fixture
+def cluster(home: Path, network: PrivateNetwork) -> Iterator[SlurmCluster]:
+    with SlurmCluster(network, hide=[home, Path(footplate.__file__).parents[1]]) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def server(home: Path, cluster: SlurmCluster) -> Iterator[None]:
+    """A server on the login node."""
+    network, variables = cluster.network, {**os.environ, **cluster.variables}
+    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+    server = subprocess.Popen([*network.enter(network.server), *command], env=variables)
+    try:
+        wait_until((home / "server.json").exists)
+        yield
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=120)
+
+
+@pytest.fixture
+def target(server: None, project: Path, cluster: SlurmCluster) -> Any:
+    wanted = ComputeTarget.engine_configuration("slurm", max_nodes=3, scratch=str(cluster.scratch))
+    return ComputeTarget.attach(Workspace.from_config(), "slurm", wanted)
+
+
+def submit(target: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> Run:
+    Path("src").mkdir(exist_ok=True)
+    Path("src/train.py").write_text(text)
+    config = ScriptRunConfig("src", "train.py", list(arguments), compute_target=target, environment=here, **settings)
+    return Experiment(target.workspace, "slurm").submit(config)
+
+
+def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
+    return run.get_details_with_logs()["logFiles"].get(name, "")
+
+
+TRAIN = """
+import os, sys, time
+from azureml.core import Run
+run = Run.get_context()
+home, gate = sys.argv[1:]
+assert os.listdir(home) == [], "the server's home is visible"
+assert not any(name.startswith("SLURM") for name in os.environ), "variables of the agent reached the script"
+run.log("accuracy", 0.5)
+print("waiting at the gate", flush=True)
+while not os.path.exists(gate):
+    time.sleep(0.05)
+run.log("accuracy", 0.75)
+os.makedirs("outputs", exist_ok=True)
+with open("outputs/model.txt", "w") as file:
+    file.write("weights")
+print("trained on", os.uname().nodename, flush=True)
+"""
+
+
+def test_training_survives_the_agent_and_the_controller(
+    target: Any, cluster: SlurmCluster, here: Environment, home: Path, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    run = submit(target, here, TRAIN, str(home), str(gate))
+    wait_until(lambda: "waiting at the gate" in log_of(run))
+    wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
+    assert [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]] == ["10.77.0.11"]
+    (lock,) = cluster.disk("n0").glob(f"work/{run.id}/node_0/agent.lock")
+    killed = json.loads(lock.read_text())["pid"]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: json.loads(lock.read_text())["pid"] != killed)
+    cluster.stop_controller()
+    gate.touch()
+    wait_until(lambda: run.get_status() == "Completed")
+    cluster.start_controller()
+    assert run.get_metrics()["accuracy"] == [0.5, 0.75]
+    assert log_of(run) == "waiting at the gate\ntrained on n0\n"
+    run.download_file("outputs/model.txt", "model.txt")
+    assert Path("model.txt").read_text() == "weights"
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
+    assert not list(cluster.disk("n0").glob("work/*"))
+
+
+GANG = """
+import os, socket, time
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+assert address == "10.77.0.11", address
+if rank == 0:
+    with socket.create_server((address, port)) as server:
+        peer, where = server.accept()
+        print("met", where[0], peer.recv(64).decode(), flush=True)
+else:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with socket.create_connection((address, port), timeout=5) as peer:
+                peer.sendall(f"rank {rank} of {size}".encode())
+            break
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+"""
+SLEEP = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
+
+
+def test_queued_runs_say_why_and_two_nodes_meet_and_cancel_ends_all(
+    target: Any, cluster: SlurmCluster, here: Environment, tmp_path: Path
+) -> None:
+    blocker = cluster.call("sbatch", "--parsable", "--nodes=3", "--exclusive", "--output=/dev/null", "--wrap=sleep 600")
+    cluster.wait_for_nodes(*cluster.nodes, state="allocated")
+    run = submit(target, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    wait_until(lambda: "Slurm: Resources" in run.get_detailed_status()["details"])
+    cluster.call("scancel", blocker)
+    run.wait_for_completion()
+    assert "met 10.77.0.12 rank 1 of 2" in "".join(run.get_details_with_logs()["logFiles"].values())
+    started = tmp_path / "started"
+    run = submit(target, here, SLEEP, str(started))
+    wait_until(lambda: started.exists() and started.read_text())
+    run.cancel()
+    run.wait_for_completion(raise_on_error=False)
+    assert run.get_status() == "Canceled"
+    wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
