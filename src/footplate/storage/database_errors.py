@@ -73,6 +73,8 @@ def translate(error: Exception) -> FootplateError:
         return kind(f"{error.filename or 'a file of the store'}: {error.strerror or error}", hint)
     if isinstance(error, exc.TimeoutError):
         return Unavailable("all connections to the database are in use", _LATER)
+    if isinstance(error, sqlite3.Error):
+        return _driver_error(error)
     if isinstance(error, exc.StatementError) and error.orig is not None:
         return _driver_error(error.orig)
     if isinstance(error, (UnicodeEncodeError, OverflowError)):

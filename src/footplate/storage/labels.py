@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select
 
 from footplate.domain.runs.parameters import as_number
 from footplate.errors import Conflict, InvalidInput
@@ -37,13 +37,15 @@ class LabelTable:
     def __init__(self, table: Table, owner: str) -> None:
         self.table = table
         self.owner = table.c[owner]
+        found = select(self.owner, table.c.kind, table.c.name, table.c.value)
+        self._of_owners = found.where(self.owner.in_(bindparam("owners", expanding=True)))
+        self._insert = insert(table)
 
     def of(self, connection: Connection, owners: Iterable[int]) -> dict[int, Found]:
         """Return the labels of all these owners, in one query, by name."""
-        c = self.table.c
         found: dict[int, Found] = defaultdict(Found.nothing)
-        query = select(self.owner, c.kind, c.name, c.value).where(self.owner.in_(list(owners)))
-        for owner, kind, name, value in sorted(connection.execute(query).all(), key=lambda row: row[2]):
+        rows = connection.execute(self._of_owners, {"owners": list(owners)}).all()
+        for owner, kind, name, value in sorted(rows, key=lambda row: row[2]):
             found[owner].of_kind(kind)[name] = value
         return found
 
@@ -94,7 +96,7 @@ class LabelTable:
                 row["number"] = as_number(value)
             rows.append(row)
         if rows:
-            connection.execute(insert(self.table), rows)
+            connection.execute(self._insert, rows)
 
     def matches(self, kind: str, name: str, value: str | None) -> list[ColumnElement[bool]]:
         """Return the conditions for a label with that name, and with that value unless it is None."""

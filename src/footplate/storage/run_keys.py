@@ -6,13 +6,14 @@ import threading
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from footplate.errors import NotFound
 from footplate.storage.database import Database
 from footplate.storage.schema import runs
 
 _REMEMBERED = 20_000
+_KEY = select(runs.c.key, runs.c.experiment).where(runs.c.id == bindparam("run"))
 
 
 class RunKey(NamedTuple):
@@ -37,7 +38,7 @@ class RunKeys:
         if connection is None:
             with self._database.read() as opened:
                 return self.of(run, opened)
-        row = connection.execute(select(runs.c.key, runs.c.experiment).where(runs.c.id == run)).one_or_none()
+        row = connection.execute(_KEY, {"run": run}).one_or_none()
         if row is None:
             raise no_such_run(run)
         found = RunKey(row.key, row.experiment)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, false, func, insert, or_, select, union_all, update
+from sqlalchemy import Connection, Row, Select, false, func, or_, select, union_all, update
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
@@ -16,7 +16,7 @@ from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
 from footplate.domain.runs.parameters import parameters_of
-from footplate.domain.runs.run_kinds import GROUP, INTERACTIVE, kinds_with_nodes
+from footplate.domain.runs.run_kinds import GROUP, INTERACTIVE
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
@@ -24,29 +24,19 @@ from footplate.storage.database import Database, new_key
 from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
+from footplate.storage.queries import run_statements as statements
 from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
 from footplate.storage.recent_records import RecentRecords
 from footplate.storage.run_keys import RunKeys, no_such_run
-from footplate.storage.schema import experiments, run_specs, runs, series, story
+from footplate.storage.schema import runs, series, story
 from footplate.storage.workspaces import ensure, next_number
 
 __all__ = ["RunQuery", "Runs"]
 
-_ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
-_HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
-_HAS_NODES = runs.c.kind.in_(kinds_with_nodes())
 _ADMITTED = RunAdmitted.__name__
 _COMING = (NodeState.LAUNCHED.value,)
 _PREPARING = (NodeState.JOINED.value, NodeState.PREPARING.value, NodeState.PREPARED.value)
 _AT_WORK = tuple(state.value for state in NodeState if state.value not in (*_COMING, *_PREPARING))
-_parents = runs.alias("parents")
-_RECORDS = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == runs.c.key)
-_VIEWS = (
-    select(runs, experiments.c.name.label("experiment_name"), experiments.c.id.label("experiment_id"))
-    .add_columns(_parents.c.id.label("parent_id"))
-    .join(experiments, experiments.c.key == runs.c.experiment)
-    .outerjoin(_parents, _parents.c.key == runs.c.parent)
-)
 
 
 class Runs:
@@ -64,7 +54,7 @@ class Runs:
         check_run_id(record.id)
         spec, begun = record.spec, self._recent.begin(record.id)
         with self._database.write() as connection:
-            if connection.execute(select(runs.c.key).where(runs.c.id == record.id)).scalar() is not None:
+            if connection.execute(statements.PLACE, {"run": record.id}).scalar() is not None:
                 raise Conflict(f"run {record.id!r} exists", "give the new run another id")
             home = ensure(self._database, connection, record.workspace, spec.experiment, record.created)
             values = {
@@ -74,8 +64,8 @@ class Runs:
                 "display_name": spec.display_name, "description": spec.description, "target": spec.target,
                 "node_count": spec.distribution.node_count, "snapshot": spec.snapshot, "created_by": created_by,
             }  # fmt: skip
-            key = new_key(connection.execute(insert(runs).values(**values)))
-            connection.execute(insert(run_specs).values(run=key, spec=to_json(spec)))
+            key = new_key(connection.execute(statements.INSERT_RUN, values))
+            connection.execute(statements.INSERT_SPEC, {"run": key, "spec": to_json(spec)})
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
             RUN_LABELS.add_parameters(connection, key, parameters_of(spec.program), experiment=home.key)
             record_inputs(connection, key, spec.inputs)
@@ -90,7 +80,7 @@ class Runs:
         parent = record.spec.parent
         if parent is None:
             return 0
-        row = connection.execute(select(runs.c.key, runs.c.workspace).where(runs.c.id == parent)).one_or_none()
+        row = connection.execute(statements.PLACE, {"run": parent}).one_or_none()
         if row is None:
             raise no_such_run(parent)
         if row.workspace != record.workspace:
@@ -104,8 +94,8 @@ class Runs:
         begun = self._recent.begin(record.id)
         with self._database.write() as connection:
             key = self._keys.of(record.id, connection).key
-            where = (runs.c.key == key, runs.c.version == expected_version)
-            if connection.execute(update(runs).where(*where).values(**_decided(record))).rowcount == 0:
+            values = {**_decided(record), "saved": key, "expected": expected_version}
+            if connection.execute(statements.SAVE, values).rowcount == 0:
                 return False
             _add_lines(connection, key, lines)
         self._recent.put(record, begun)
@@ -150,7 +140,7 @@ class Runs:
         if known is not None:
             return known
         with self._database.read() as connection:
-            row = connection.execute(_RECORDS.where(runs.c.id == id)).one_or_none()
+            row = connection.execute(statements.RECORD, {"run": id}).one_or_none()
         if row is None:
             raise no_such_run(id)
         return _record(row)
@@ -163,7 +153,7 @@ class Runs:
         """Return the name of the user who submitted the run."""
         with self._database.read() as connection:
             key = self._keys.of(id, connection).key
-            return str(connection.execute(select(runs.c.created_by).where(runs.c.key == key)).scalar_one())
+            return str(connection.execute(statements.CREATED_BY, {"key": key}).scalar_one())
 
     def views(self, ids: Sequence[str]) -> builtins.list[RunView]:
         """Return the views of existing runs in the order of `ids`, without their specs."""
@@ -191,15 +181,15 @@ class Runs:
 
     def active(self, with_nodes: bool = False) -> builtins.list[RunRecord]:
         """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
-        return self._records(runs.c.stage.in_(_ACTIVE), *([_HAS_NODES] if with_nodes else []))
+        return self._records(statements.ACTIVE_WITH_NODES if with_nodes else statements.ACTIVE_RECORDS)
 
     def active_interactive(self) -> builtins.list[RunRecord]:
         """Return all interactive runs that have not ended, oldest first."""
-        return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == INTERACTIVE)
+        return self._records(statements.ACTIVE_RECORDS.where(runs.c.kind == INTERACTIVE))
 
     def active_groups(self) -> builtins.list[RunRecord]:
         """Return all groups that have not ended, oldest first."""
-        return self._records(runs.c.stage.in_(_ACTIVE), runs.c.kind == GROUP)
+        return self._records(statements.ACTIVE_RECORDS.where(runs.c.kind == GROUP))
 
     def children_of(
         self, group: str, metrics: Sequence[str] = (), only: Iterable[str] | None = None
@@ -208,23 +198,12 @@ class Runs:
 
         `only` names the runs to return; None returns all children.
         """
-        c = runs.c
-        columns = [c.id, c.status, c.attempt, c.created, c.started, c.ended, c.outcome]
-        logged = [
-            series.c.name.label("metric"),
-            series.c.count.label("logged"),
-            series.c.last,
-            series.c.min,
-            series.c.max,
-        ]
         with self._database.read() as connection:
-            key = self._keys.of(group, connection).key
-            workspace = select(c.workspace).where(c.key == key).scalar_subquery()
-            query = select(*columns, *logged).where(c.workspace == workspace, c.parent == key).order_by(c.key)
-            if only is not None:
-                query = query.where(c.id.in_(sorted(only)))
-            joined = and_(series.c.run == c.key, series.c.system == false(), series.c.name.in_(metrics))
-            rows = connection.execute(query.select_from(runs.outerjoin(series, joined))).all()
+            asked = {"group": self._keys.of(group, connection).key, "metrics": builtins.list(metrics)}
+            if only is None:
+                rows = connection.execute(statements.CHILDREN, asked).all()
+            else:
+                rows = connection.execute(statements.SOME_CHILDREN, {**asked, "only": sorted(only)}).all()
         found: dict[str, builtins.list[Row[Any]]] = {}
         for row in rows:
             found.setdefault(row.id, []).append(row)
@@ -232,37 +211,35 @@ class Runs:
 
     def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """Return the queue of a compute target, oldest first."""
-        c = runs.c
-        return self._records(c.stage == Stage.QUEUED.value, c.workspace == workspace, c.target == target)
+        return self._records(statements.WAITING, workspace=workspace, target=target)
 
-    def _records(self, *conditions: Any) -> builtins.list[RunRecord]:
+    def _records(self, query: Select[Any], **asked: str) -> builtins.list[RunRecord]:
         with self._database.read() as connection:
-            rows = connection.execute(_RECORDS.where(*conditions).order_by(runs.c.key)).all()
+            rows = connection.execute(query, asked).all()
         return [_record(row) for row in rows]
 
     def holding(self, workspace: str, target: str) -> builtins.list[RunRecord]:
         """Return the runs that hold nodes of the target, from provisioning to finalizing."""
-        c = runs.c
-        return self._records(c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
+        return self._records(statements.HOLDING_NODES, workspace=workspace, target=target)
 
     def busy_nodes(self, workspace: str, target: str) -> int:
         """Count the nodes of the target that runs hold, from provisioning to finalizing."""
         c = runs.c
-        where = (c.stage.in_(_HOLDING), c.workspace == workspace, c.target == target, _HAS_NODES)
+        where = (c.stage.in_(statements.HOLDING), c.workspace == workspace, c.target == target, statements.HAS_NODES)
         with self._database.read() as connection:
             return int(connection.execute(select(func.sum(c.node_count)).where(*where)).scalar() or 0)
 
     def stays(self, workspace: str, target: str, since: float) -> builtins.list[Stay]:
         """Return when runs held nodes of the target, per attempt: current ones, and those that ended `since`."""
         c = runs.c
-        of_target = (c.workspace == workspace, c.target == target, _HAS_NODES)
+        of_target = (c.workspace == workspace, c.target == target, statements.HAS_NODES)
         since_then = (c.stage == Stage.ENDED.value, c.ended > since)
         turns = or_(story.c.event.in_((_ADMITTED, ATTEMPT_STARTED)), story.c.status.in_(run_status.TERMINAL))
         query = select(c.key, c.node_count, c.nodes, story.c.time, story.c.event, story.c.seq)
         query = query.join(story, story.c.run == c.key).where(*of_target, turns)
         # Walks of the index on stages, sorted here: with OR, or with ORDER BY, SQLite would walk through all runs of
         # the workspace instead. A run that ended with its first attempt, as almost all do, costs one short row.
-        unfinished, repeated = query.where(c.stage.in_(_ACTIVE)), query.where(*since_then, c.attempt > 1)
+        unfinished, repeated = query.where(c.stage.in_(statements.ACTIVE)), query.where(*since_then, c.attempt > 1)
         once = select(c.node_count, story.c.time, c.ended).join(story, story.c.run == c.key)
         once = once.where(*of_target, *since_then, c.attempt == 1, story.c.event == _ADMITTED)
         with self._database.read() as connection:
@@ -362,11 +339,11 @@ def _views(connection: Connection, keys: builtins.list[int], with_spec: bool = F
     """Build views with at most three queries, however many runs there are."""
     if not keys:
         return []
-    rows = {row.key: row for row in connection.execute(_VIEWS.where(runs.c.key.in_(keys))).all()}
+    rows = {row.key: row for row in connection.execute(statements.VIEWS, {"keys": keys}).all()}
     labels = RUN_LABELS.of(connection, keys)
     specs: dict[int, RunSpec] = {}
     if with_spec:
-        stored = connection.execute(select(run_specs.c.run, run_specs.c.spec).where(run_specs.c.run.in_(keys)))
+        stored = connection.execute(statements.SPECS, {"keys": keys})
         specs = {key: from_json(RunSpec, spec) for key, spec in stored}
     return [_view(rows[key], labels[key], specs.get(key)) for key in keys]
 
@@ -389,9 +366,9 @@ def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine]
     """Add lines to the history. Their numbers only grow, because the history is read in that order."""
     if not lines:
         return
-    last = connection.execute(select(func.max(story.c.seq)).where(story.c.run == key)).scalar() or 0
+    last = connection.execute(statements.LAST_LINE, {"run": key}).scalar() or 0
     rows: builtins.list[dict[str, Any]] = []
     for line in lines:
         last = max(line.seq, last + 1)
         rows.append({**to_json(line), "run": key, "seq": last})
-    connection.execute(insert(story), rows)
+    connection.execute(statements.INSERT_LINES, rows)

@@ -6,13 +6,24 @@ import builtins
 import uuid
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, exists, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, exists, select, update
 
 from footplate.domain.codec import to_json
 from footplate.domain.records import ExperimentView, WorkspaceView
 from footplate.errors import Conflict, NotFound
 from footplate.storage.database import Database
 from footplate.storage.schema import experiments, runs, workspaces
+
+_WORKSPACE = select(workspaces).where(workspaces.c.id == bindparam("workspace"))
+_EXPERIMENT = select(experiments).where(
+    experiments.c.workspace == bindparam("of_workspace"), experiments.c.name == bindparam("of_name")
+)
+_COUNT_RUN = (
+    update(experiments)
+    .where(experiments.c.key == bindparam("experiment"))
+    .values(last_number=experiments.c.last_number + 1)
+)
+_LAST_NUMBER = select(experiments.c.last_number).where(experiments.c.key == bindparam("experiment"))
 
 
 class Workspaces:
@@ -29,7 +40,7 @@ class Workspaces:
 
     def get(self, id: str) -> WorkspaceView:
         with self._database.read() as connection:
-            row = connection.execute(select(workspaces).where(workspaces.c.id == id)).mappings().one_or_none()
+            row = connection.execute(_WORKSPACE, {"workspace": id}).mappings().one_or_none()
         if row is None:
             raise NotFound(f"there is no workspace {id!r}", "make one with: footplate init")
         return WorkspaceView(**row)
@@ -99,8 +110,8 @@ class Experiments:
 
 def ensure(database: Database, connection: Connection, workspace: str, name: str, now: float) -> Row[Any]:
     """Return the row of the experiment, created if needed. NotFound for an unknown workspace."""
-    query = select(experiments).where(experiments.c.workspace == workspace, experiments.c.name == name)
-    row = connection.execute(query).one_or_none()
+    place = {"of_workspace": workspace, "of_name": name}
+    row = connection.execute(_EXPERIMENT, place).one_or_none()
     if row is not None:
         return row
     if not connection.execute(select(exists().where(workspaces.c.id == workspace))).scalar():
@@ -114,14 +125,13 @@ def ensure(database: Database, connection: Connection, workspace: str, name: str
         "last_number": 0,
     }
     database.insert_new(connection, experiments, **new)
-    return connection.execute(query).one()
+    return connection.execute(_EXPERIMENT, place).one()
 
 
 def next_number(connection: Connection, experiment: int) -> int:
     """Return the number of the next run in the experiment. The update comes first: it makes others wait."""
-    c = experiments.c
-    connection.execute(update(experiments).where(c.key == experiment).values(last_number=c.last_number + 1))
-    return connection.execute(select(c.last_number).where(c.key == experiment)).scalar_one()
+    connection.execute(_COUNT_RUN, {"experiment": experiment})
+    return connection.execute(_LAST_NUMBER, {"experiment": experiment}).scalar_one()
 
 
 def _row(connection: Connection, id: str, lock: bool = False) -> Row[Any]:

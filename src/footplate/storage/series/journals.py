@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from footplate.job.journal_format import MARK, SERIES, SLOT, Decoder
 from footplate.storage.database import Database
@@ -19,7 +19,10 @@ from footplate.storage.schema import journals
 
 _REMEMBERED = 512
 _SERIES_SIGN = re.compile(re.escape(bytes([SERIES])))
-_ROWS = select(journals.c.writer, journals.c.system, journals.c.ingested, journals.c.definitions)
+_ROWS = select(journals.c.writer, journals.c.system, journals.c.ingested, journals.c.definitions).where(
+    journals.c.run == bindparam("run")
+)
+_ROW = _ROWS.where(journals.c.writer == bindparam("writer"))
 
 
 class StoredJournal(NamedTuple):
@@ -45,7 +48,7 @@ class Journals:
 
     def of_run(self, run: int) -> list[StoredJournal]:
         with self._database.read() as connection:
-            rows = connection.execute(_ROWS.where(journals.c.run == run)).all()
+            rows = connection.execute(_ROWS, {"run": run}).all()
         return sorted(StoredJournal(*row) for row in rows)
 
     def get(self, run: int, writer: str, system: bool) -> StoredJournal:
@@ -53,14 +56,14 @@ class Journals:
         known = self._known.get((run, writer))
         if known is not None:
             return known[0]
-        query = _ROWS.where(journals.c.run == run, journals.c.writer == writer)
+        place = {"run": run, "writer": writer}
         with self._database.read() as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(_ROW, place).one_or_none()
         if row is None:
             with self._database.write() as connection:
                 new = StoredJournal(writer, system, 0, b"")
                 self._database.insert_new(connection, journals, run=run, **new._asdict())
-                row = connection.execute(query).one()
+                row = connection.execute(_ROW, place).one()
         journal = StoredJournal(*row)
         self.keep(run, journal, None)
         return journal

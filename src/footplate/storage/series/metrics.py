@@ -17,7 +17,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Executable, RowMapping, delete, func, select, update
+from sqlalchemy import Connection, Executable, RowMapping, bindparam, delete, func, select, update
 
 from footplate.domain.records import Stage
 from footplate.errors import Broken, InvalidInput
@@ -36,6 +36,17 @@ log = logging.getLogger(__name__)
 _PIECE = 4 * 1024 * 1024 // SLOT * SLOT  # bytes decoded at once
 _BATCH = 500
 _SUMMARY = tuple(field.name for field in fields(SeriesSummary))
+_ADVANCE = update(journals).where(
+    journals.c.run == bindparam("of_run"),
+    journals.c.writer == bindparam("of_writer"),
+    journals.c.ingested == bindparam("before"),
+)
+_SERIES = select(series).where(series.c.run == bindparam("run"))
+_SERIES_IN_ORDER = _SERIES.order_by(series.c.place)
+_SERIES_BY_NAME = _SERIES.where(
+    series.c.system == bindparam("system"), series.c.name.in_(bindparam("names", expanding=True))
+)
+_LAST_PLACE = select(func.max(series.c.place)).where(series.c.run == bindparam("run"))
 
 
 class Metrics:
@@ -150,11 +161,10 @@ class Metrics:
                 journal = self._journals.get(key.key, journal.writer, journal.system)
 
     def _store(self, key: RunKey, before: StoredJournal, after: StoredJournal, columns: Any) -> bool:
-        c = journals.c
+        place = {"of_run": key.key, "of_writer": before.writer, "before": before.ingested}
         with self._database.write() as connection:
-            where = (c.run == key.key, c.writer == before.writer, c.ingested == before.ingested)
             values = {"ingested": after.ingested, "definitions": after.definitions}
-            if connection.execute(update(journals).where(*where).values(**values)).rowcount == 0:
+            if connection.execute(_ADVANCE, {**place, **values}).rowcount == 0:
                 return False
             self._database.hold(connection, runs.c.key, key.key)  # writers of one run share its series
             names = {series_name(name) for name, _ in columns}
@@ -174,8 +184,7 @@ class Metrics:
     ) -> None:
         if not changed:
             return
-        last = select(func.max(series.c.place)).where(series.c.run == key.key)
-        start = 1 + (connection.execute(last).scalar() or 0) if fresh else 0
+        start = 1 + (connection.execute(_LAST_PLACE, {"run": key.key}).scalar() or 0) if fresh else 0
         places = {name: start + i for i, name in enumerate(fresh)}
         rows = [
             {"run": key.key, "experiment": key.experiment, "system": system, "name": name, "place": places.get(name, 0)}
@@ -243,8 +252,7 @@ class Metrics:
     def _rows(self, run: str) -> Sequence[RowMapping]:
         with self._database.read() as connection:
             key = self._keys.of(run, connection).key
-            query = select(series).where(series.c.run == key).order_by(series.c.place)
-            return connection.execute(query).mappings().all()
+            return connection.execute(_SERIES_IN_ORDER, {"run": key}).mappings().all()
 
     def _file(self, run: str, writer: str, stream: str) -> Path:
         return self._runs / run / "journals" / f"{writer}.{stream}"
@@ -257,12 +265,11 @@ class Metrics:
 
 
 def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, SeriesSummary]:
-    c = series.c
     found: dict[str, SeriesSummary] = {}
     wanted = sorted(names)
     for start in range(0, len(wanted), _BATCH):
-        where = (c.run == run, c.system == system, c.name.in_(wanted[start : start + _BATCH]))
-        for row in connection.execute(select(series).where(*where)).mappings():
+        batch = {"run": run, "system": system, "names": wanted[start : start + _BATCH]}
+        for row in connection.execute(_SERIES_BY_NAME, batch).mappings():
             found[row["name"]] = SeriesSummary(**{field: row[field] for field in _SUMMARY})
     return found
 

@@ -1,0 +1,56 @@
+"""Statements that every run or every event needs, built once (see `storage.database`). Their parameters have names."""
+
+from __future__ import annotations
+
+from sqlalchemy import and_, bindparam, false, func, insert, select, update
+
+from footplate.domain.records import Stage
+from footplate.domain.runs import run_status
+from footplate.domain.runs.run_kinds import kinds_with_nodes
+from footplate.storage.schema import experiments, run_specs, runs, series, story
+
+ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
+HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
+HAS_NODES = runs.c.kind.in_(kinds_with_nodes())
+
+_c = runs.c
+_parents = runs.alias("parents")
+_records = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == _c.key)
+_of_target = (_c.workspace == bindparam("workspace"), _c.target == bindparam("target"))
+
+RECORD = _records.where(_c.id == bindparam("run"))
+ACTIVE_RECORDS = _records.where(_c.stage.in_(ACTIVE)).order_by(_c.key)
+ACTIVE_WITH_NODES = ACTIVE_RECORDS.where(HAS_NODES)
+WAITING = _records.where(_c.stage == Stage.QUEUED.value, *_of_target).order_by(_c.key)
+HOLDING_NODES = _records.where(_c.stage.in_(HOLDING), *_of_target, HAS_NODES).order_by(_c.key)
+
+PLACE = select(_c.key, _c.workspace).where(_c.id == bindparam("run"))
+CREATED_BY = select(_c.created_by).where(_c.key == bindparam("key"))
+VIEWS = (
+    select(runs, experiments.c.name.label("experiment_name"), experiments.c.id.label("experiment_id"))
+    .add_columns(_parents.c.id.label("parent_id"))
+    .join(experiments, experiments.c.key == _c.experiment)
+    .outerjoin(_parents, _parents.c.key == _c.parent)
+    .where(_c.key.in_(bindparam("keys", expanding=True)))
+)
+SPECS = select(run_specs.c.run, run_specs.c.spec).where(run_specs.c.run.in_(bindparam("keys", expanding=True)))
+
+_logged = and_(
+    series.c.run == _c.key,
+    series.c.system == false(),
+    series.c.name.in_(bindparam("metrics", expanding=True)),
+)
+_workspace = select(_parents.c.workspace).where(_parents.c.key == bindparam("group")).scalar_subquery()
+CHILDREN = (
+    select(_c.id, _c.status, _c.attempt, _c.created, _c.started, _c.ended, _c.outcome)
+    .add_columns(series.c.name.label("metric"), series.c.count.label("logged"))
+    .add_columns(series.c.last, series.c.min, series.c.max)
+    .select_from(runs.outerjoin(series, _logged))
+    .where(_c.workspace == _workspace, _c.parent == bindparam("group"))
+    .order_by(_c.key)
+)
+SOME_CHILDREN = CHILDREN.where(_c.id.in_(bindparam("only", expanding=True)))
+
+INSERT_RUN, INSERT_SPEC, INSERT_LINES = insert(runs), insert(run_specs), insert(story)
+SAVE = update(runs).where(_c.key == bindparam("saved"), _c.version == bindparam("expected"))
+LAST_LINE = select(func.max(story.c.seq)).where(story.c.run == bindparam("run"))
