@@ -14,7 +14,12 @@ SOURCE = Path(footplate.__file__).parent
 NAME = re.compile(r"_?FOOTPLATE_[A-Z0-9_]*[A-Z0-9]")
 DEFINED = {value for name, value in vars(environ).items() if name.isupper() and isinstance(value, str)}
 # They run before anything can be imported, in the interpreter of the job.
-ALONE = {SOURCE / "job" / "bootstrap.py", SOURCE / "job" / "exit_report.py", SOURCE / "environments" / "tensorflow1.py"}
+ALONE = {
+    SOURCE / "engines" / "bootstrap.py",
+    SOURCE / "environments" / "tensorflow1.py",
+    SOURCE / "job" / "bootstrap.py",
+    SOURCE / "job" / "exit_report.py",
+}
 
 
 def modules() -> Iterator[Path]:

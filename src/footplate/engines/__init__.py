@@ -8,6 +8,8 @@
     slurm_job    the text of such a job, and the meaning of Slurm's answers
     slurm_commands    calls of Slurm's commands, here or over ssh; covered by `tests/conformance/test_slurm_engine.py`
     nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
+    ray       agents as jobs of a Ray cluster; `ray_api` sends its requests, `ray_queue` explains waiting;
+              `ray_program` is the text that runs there, covered by `tests/conformance/test_ray_engine.py`
     client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`
     open_files    the limit of open files of the server and its children; covered by `tests/e2e/test_ops_floods.py`
 
@@ -37,6 +39,7 @@ class EngineEntry:
 BUILT_IN = {
     LOCAL: EngineEntry("footplate.engines.local:LocalEngine", "reinstall Footplate"),
     "slurm": EngineEntry("footplate.engines.slurm:SlurmEngine", "reinstall Footplate"),
+    "ray": EngineEntry("footplate.engines.ray:RayEngine", "reinstall Footplate"),
 }
 
 

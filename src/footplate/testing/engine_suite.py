@@ -72,10 +72,10 @@ time.sleep(600)
 
 class EngineSuite:
     def test_the_request_is_rendered_whole_and_twice_the_same(self, arena: EngineArena) -> None:
-        engine = arena.engine(WAITS)
-        first, second = (engine.prepare(arena.job("r1", nodes=2)) for _ in range(2))
+        engine, job = arena.engine(WAITS), arena.job("r1", nodes=2)
+        first, second = (engine.prepare(job) for _ in range(2))
         assert first == second
-        assert (first.engine, first.run, first.attempt) == (engine.name, "r1", 1)
+        assert (first.engine, first.run, first.attempt) == (engine.name, job.run, 1)
 
     def test_what_cannot_be_given_is_refused_by_name(self, arena: EngineArena) -> None:
         with pytest.raises(InvalidInput, match="node_count"):

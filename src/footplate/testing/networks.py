@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
+import sys
 import uuid
 
 SERVER = "10.77.0.1"
@@ -51,8 +53,14 @@ class PrivateNetwork:
             port = f"port{index}"
             _ip("-n", self.server, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", name)
             _ip("-n", self.server, "link", "set", port, "master", "br0", "up")
-            _ip("-n", name, "addr", "add", f"10.77.0.{11 + index}/24", "dev", "eth0")
+            _ip("-n", name, "addr", "add", f"{self.address(index)}/24", "dev", "eth0")
             _ip("-n", name, "link", "set", "eth0", "up")
+            # It leads nowhere, but programs that look for their own address by a route to the world find it at once.
+            _ip("-n", name, "route", "add", "default", "via", SERVER)
+
+    def address(self, node: int) -> str:
+        """Return the address of a node inside the network."""
+        return f"10.77.0.{11 + node}"
 
     def enter(self, namespace: str) -> list[str]:
         """Return the beginning of a command line that runs the rest of it in this namespace."""
@@ -61,6 +69,52 @@ class PrivateNetwork:
     def close(self) -> None:
         for name in (*self.nodes, self.server):
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+_FORWARD = """
+import socket, sys, threading
+def copy(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+    except OSError:
+        pass
+    for each in (source, sink):
+        try:
+            each.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+def serve(near):
+    try:
+        with near, socket.create_connection((sys.argv[2], int(sys.argv[3])), timeout=10) as far:
+            far.settimeout(None)
+            back = threading.Thread(target=copy, args=(far, near), daemon=True)
+            back.start()
+            copy(near, far)
+            back.join()
+    except OSError:
+        pass
+door = socket.socket(fileno=int(sys.argv[1]))
+while True:
+    threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
+"""
+
+
+class Forwarder:
+    """A process inside `namespace` that connects the tests' own loopback with `host:port` of the private network.
+
+    The tests open the listening socket; so it belongs to their namespace, and the outgoing connections to the other.
+    """
+
+    def __init__(self, network: PrivateNetwork, namespace: str, host: str, port: int) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            self.address = f"http://127.0.0.1:{door.getsockname()[1]}"
+            argv = [sys.executable, "-I", "-S", "-c", _FORWARD, str(door.fileno()), host, str(port)]
+            self._process = subprocess.Popen([*network.enter(namespace), *argv], pass_fds=[door.fileno()])
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
 
 def _ip(*arguments: str) -> None:

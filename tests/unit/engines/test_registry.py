@@ -15,8 +15,8 @@ def test_a_name_always_gives_the_same_engine() -> None:
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="'slrum'") as refused:
-        EngineRegistry({"slurm": "somewhere:Slurm"}).load("slrum")
-    assert refused.value.hint == "the engines are local, slurm"
+        EngineRegistry({"mine": "somewhere:Mine"}).load("slrum")
+    assert refused.value.hint == "the engines are local, mine, ray, slurm"
 
 
 def test_settings_add_engines() -> None:

@@ -1,0 +1,233 @@
+"""A real Ray cluster for tests: a head and workers as separate raylets, each in namespaces of its own.
+
+The nodes do not see the directories that `hide` covers with an empty file system. They cannot do without the Python
+environment of the tests, which holds the package `ray`; its editable installs point to directories that can be hidden.
+Nothing listens outside the private network, and `close` ends every process of the cluster by its pid.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import uuid
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from footplate.errors import Unavailable
+from footplate.testing.networks import Forwarder, PrivateNetwork
+from footplate.testing.waiting import wait_until
+
+TOKEN = "a-token-for-the-ray-cluster-of-the-tests-000000"
+JOBS_PORT = 8265
+_HEAD_PORT = 6379
+_MARKER = "RAY_CLUSTER_OF_TESTS"
+_STORE_BYTES = 80_000_000  # the smallest object store that Ray accepts, nearly
+
+# Ray notices a lost raylet within seconds, starts no idle workers, and reports nothing to anybody.
+_SETTINGS = {
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "10000",
+    "RAY_health_check_failure_threshold": "5",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": TOKEN,
+}
+
+
+class RayCluster:
+    """The first namespace of `network.nodes` holds the head, each other one a worker. The constructor starts them all.
+
+    `address` is the head's Jobs API inside the network; `outside` reaches the same from the process of the tests.
+    """
+
+    def __init__(self, network: PrivateNetwork, cpus: int = 1, resources: Mapping[str, float] | None = None) -> None:
+        self.network, self._cpus, self._resources = network, cpus, dict(resources or {})
+        self.address = f"http://{network.address(0)}:{JOBS_PORT}"
+        # Not below TMPDIR: the path of a Unix socket is short.
+        self._folder = Path(tempfile.mkdtemp(prefix="fpr", dir="/tmp"))
+        (self._folder / "ray").mkdir()
+        self._marker = uuid.uuid4().hex
+        self._hidden: list[str] = []
+        self._nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self._forwarder = Forwarder(network, network.server, network.address(0), JOBS_PORT)
+        self.outside = self._forwarder.address
+        try:
+            self._start_all()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RayCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start_all(self) -> None:
+        for node in range(len(self.network.nodes)):
+            self.start_node(node)
+        self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Wait until every node that was started has joined and the head accepts jobs."""
+        try:
+            wait_until(lambda: len(self.alive_nodes()) == len(self._nodes) and self._has_job_agent(), interval=0.2)
+        except AssertionError:
+            raise Unavailable(f"the Ray cluster did not start: {self.logs()}", "see its own messages") from None
+
+    def hide(self, *directories: Path | str) -> None:
+        """Cover directories, on all nodes, with an empty file system. Processes that already run do not see them."""
+        for directory in map(str, directories):
+            self._hidden.append(directory)
+            for process in self._nodes.values():
+                _enter_mounts(process.pid, "mount", "-t", "tmpfs", "-o", "size=4k,mode=755", "hidden", directory)
+
+    def reveal(self, *directories: Path | str) -> None:
+        """Undo `hide`."""
+        for directory in map(str, directories):
+            self._hidden.remove(directory)
+            for process in self._nodes.values():
+                _enter_mounts(process.pid, "umount", "--lazy", directory)
+
+    # ── Nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def start_node(self, node: int) -> None:
+        """Start a node: 0 is the head, which runs no jobs' agents itself."""
+        own = self._folder / f"ray{node}"  # nodes use the head's path; on each it is a directory of its own
+        own.mkdir(exist_ok=True)
+        covers = [f"mount -t tmpfs -o size=4k,mode=755 hidden '{each}'" for each in self._hidden]
+        script = " && ".join([f"mount --bind {own} {self._folder / 'ray'}", *covers, 'exec "$@"'])
+        inside = ["unshare", "--mount", "sh", "-c", script, "node", *self._command(node)]
+        with (self._folder / f"node{node}.log").open("ab") as log:
+            self._nodes[node] = subprocess.Popen(
+                [*self.network.enter(self.network.nodes[node]), *inside],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=self._variables(node),
+                start_new_session=True,
+            )  # fmt: skip
+
+    def kill_node(self, node: int) -> None:
+        """End every process of a node at once, as a power failure would."""
+        _kill(lambda: self._pids(node))
+        self._nodes.pop(node).wait()
+
+    def kill_raylet(self, node: int) -> None:
+        """Kill only the raylet of a node. Its workers notice that and end; processes that they started may not."""
+        for pid in self._pids(node):
+            if _command_line(pid).partition(b"\0")[0].endswith(b"/raylet"):
+                os.kill(pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        _kill(self._pids)
+        for process in self._nodes.values():
+            process.wait()
+        self._forwarder.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _command(self, node: int) -> list[str]:
+        ray = str(Path(sys.executable).with_name("ray"))
+        own = ["--block", "--disable-usage-stats", "--node-ip-address", self.network.address(node)]
+        own += ["--object-store-memory", str(_STORE_BYTES), "--include-log-monitor", "false"]
+        head = f"{self.network.address(0)}:{_HEAD_PORT}"
+        if node == 0:
+            own += ["--head", "--port", str(_HEAD_PORT), "--num-cpus", "0", "--temp-dir", str(self._folder / "ray")]
+            return [ray, "start", *own, "--dashboard-host", "0.0.0.0", "--dashboard-port", str(JOBS_PORT)]
+        own += ["--num-cpus", str(self._cpus), "--num-gpus", "0", "--resources", json.dumps(self._resources)]
+        return [ray, "start", *own, "--address", head]
+
+    def _variables(self, node: int) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
+        home = self._folder / f"home{node}"
+        home.mkdir(exist_ok=True)
+        return {**kept, **_SETTINGS, "PATH": path, "HOME": str(home), _MARKER: f"{self._marker}/{node}"}
+
+    def home(self, node: int) -> Path:
+        """Return the home directory of the user on this node."""
+        return self._folder / f"home{node}"
+
+    def _pids(self, node: int | None = None) -> list[int]:
+        """Return the processes of the cluster or of one node, by the variable that all of them have inherited."""
+        wanted = f"{_MARKER}={self._marker}/{'' if node is None else node}".encode()
+        return [
+            pid for pid in (int(name) for name in os.listdir("/proc") if name.isdigit())
+            if any(each.startswith(wanted) for each in _environment(pid).split(b"\0"))
+        ]  # fmt: skip
+
+    # ── The head's answers ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def ask(self, path: str, method: str = "GET", body: Mapping[str, Any] | None = None) -> Any:
+        """Return the head's answer to a request of another client."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.outside}{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    def end_jobs(self) -> None:
+        """Stop all jobs and wait until they have ended, for the next test."""
+        for job in [each["submission_id"] for each in self.ask("/api/jobs/") if each["submission_id"]]:
+            self.ask(f"/api/jobs/{job}/stop", "POST")
+            wait_until(lambda job=job: self._has_ended(job), interval=0.1)
+
+    def _has_ended(self, job: str) -> bool:
+        return self.ask(f"/api/jobs/{job}")["status"] in ("STOPPED", "SUCCEEDED", "FAILED")
+
+    def alive_nodes(self) -> list[str]:
+        """Return the addresses of the nodes that the head considers alive; none if it does not answer."""
+        try:
+            found: Iterable[dict[str, Any]] = self.ask("/api/v0/nodes?limit=1000")["data"]["result"]["result"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return []
+        return [each["node_ip"] for each in found if each["state"] == "ALIVE"]
+
+    def _has_job_agent(self) -> bool:
+        """Whether the head can take a job: the first seconds after its start it cannot."""
+        try:
+            return isinstance(self.ask("/api/jobs/"), list)
+        except (OSError, ValueError):
+            return False
+
+    def logs(self) -> str:
+        """Return the end of the nodes' own output, for the message of a test that failed."""
+        return "\n".join(path.read_text(errors="replace")[-2000:] for path in sorted(self._folder.glob("node*.log")))
+
+
+def _enter_mounts(pid: int, *command: str) -> None:
+    subprocess.run(["nsenter", f"--mount=/proc/{pid}/ns/mnt", *command], check=True, capture_output=True, text=True)
+
+
+def _kill(find: Any) -> None:
+    def none_left() -> bool:
+        left = find()
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return not left
+
+    wait_until(none_left)
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,71 @@
+"""The conformance suite on a real Ray cluster, and what only Ray's engine does."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.engines.base import AgentJob, NodeResources
+from footplate.engines.ray import RayEngine
+from footplate.testing.engine_suite import EngineSuite
+from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.ray_cluster import TOKEN, RayCluster
+
+BUNDLE = "b" * 64
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    if reason := why_no_namespaces():
+        pytest.skip(reason)
+    network = PrivateNetwork(nodes=3)
+    try:
+        with RayCluster(network) as cluster:
+            yield cluster
+    finally:
+        network.close()
+
+
+class RayArena:
+    """A cluster whose nodes have a stand-in in the place of the agent bundle."""
+
+    restarts_agents = True
+
+    def __init__(self, folder: Path, cluster: RayCluster) -> None:
+        self.folder, self._mark = folder, uuid.uuid4().hex[:8]
+        (folder / "token").write_text(TOKEN)
+        self.options: dict[str, Any] = {
+            "address": cluster.outside, "token_file": str(folder / "token"), "scratch": str(folder / "scratch"),
+        }  # fmt: skip
+
+    def engine(self, program: str) -> RayEngine:
+        # As an agent does: signals are blocked until it handles them.
+        start = f"import signal, sys; sys.path[:0] = {[path for path in sys.path if path]!r}\n"
+        start += "signal.pthread_sigmask(signal.SIG_SETMASK, [])\n"
+        main = self.folder / "scratch" / "bundles" / BUNDLE / "footplate/node/__main__.py"
+        main.parent.mkdir(parents=True, exist_ok=True)
+        main.write_text(start + program.format(folder=str(self.folder)))
+        return RayEngine()
+
+    def job(self, run: str, nodes: int = 1, **resources: Any) -> AgentJob:
+        name = f"{run}-{self._mark}"  # all tests share the cluster
+        wanted = NodeResources(**resources)
+        return AgentJob(
+            name, 1, nodes, f"http://{SERVER}:8000", token="t0ken", bundle=BUNDLE, options=self.options,
+            resources=wanted,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def arena(tmp_path: Path, cluster: RayCluster) -> Iterator[RayArena]:
+    yield RayArena(tmp_path, cluster)
+    cluster.end_jobs()
+
+
+class TestRayEngine(EngineSuite):
+    pass
