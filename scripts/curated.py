@@ -39,11 +39,14 @@ from footplate.environments.curated import Curated, substitutes
 from footplate.environments.disk_usage import size
 from footplate.environments.requirements import name_of
 from footplate.errors import FootplateError, InvalidInput
+from footplate.job import bootstrap
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "curated.md"
 RECORD = PAGE.with_suffix(".json")
 FREE = 20 << 30
 """Free bytes below which the downloaded wheels are removed before the next build."""
+LONGEST = 900
+"""Seconds that one program may take."""
 
 MODULES = {
     "torch": "torch",
@@ -249,7 +252,7 @@ def _build_and_use(found: Result, entry: Curated, lock: Lock, root: Path) -> Res
     folder = Path(interpreter.variables["VIRTUAL_ENV"])
     try:
         modules = sorted({MODULES[name] for name in packages(lock) if name in MODULES})
-        failures = [why for code in _programs(modules, lock) if (why := _run(interpreter, entry, code))]
+        failures = [why for code in _programs(modules, lock) if (why := _run(interpreter, entry, code, root))]
         return replace(found, imports=modules, megabytes=size(folder) // 10**6, error="\n".join(failures))
     finally:
         shutil.rmtree(folder)
@@ -266,16 +269,16 @@ def _programs(modules: Sequence[str], lock: Lock) -> list[str]:
     return ["\n".join(f"import {each}" for each in modules), *work]
 
 
-def _run(interpreter: Interpreter, entry: Curated, code: str) -> str:
-    """Run a program in the environment; return why it failed, or nothing."""
-    done = subprocess.run(
-        [*interpreter.argv, "-W", "ignore", "-c", code],
-        env={**os.environ, **interpreter.variables, **entry.variables, "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+def _run(interpreter: Interpreter, entry: Curated, code: str, root: Path) -> str:
+    """Run a program in the environment, as a run does; return why it failed, or nothing."""
+    script = root / "program.py"
+    script.write_text(code, encoding="utf-8")
+    command = [*interpreter.argv, "-W", "ignore", str(bootstrap.__file__), str(script)]
+    variables = {**os.environ, **interpreter.variables, **entry.variables, "MPLBACKEND": "agg"}
+    try:
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=LONGEST, check=False)
+    except subprocess.TimeoutExpired:
+        return f"not ended after {LONGEST} seconds:\n{textwrap.indent(code.strip(), '    ')}"
     return "" if done.returncode == 0 else (done.stderr.strip() or f"exit code {done.returncode}")[-1500:]
 
 

@@ -25,8 +25,11 @@ def main() -> None:
         if os.getpid() == process:  # a forked child that reaches the end of the script does not report for the rank
             _report_failure(error)
         raise
-    if os.getpid() == process:
-        _report_success()
+    else:
+        if os.getpid() == process:
+            _report_success()
+    finally:
+        _let_torch_start()
 
 
 def _hide_bootstrap() -> str:
@@ -89,6 +92,19 @@ def _run(script: str) -> None:
         raise SystemExit(2) from None
     exec(code, module.__dict__)
     del ours
+
+
+def _let_torch_start() -> None:
+    """Give threads of torch 1.6 and 1.7 time to start before Python ends.
+
+    They wait for the interpreter at their start. One that is late is ended by Python, and torch then waits for it
+    forever when the process exits, so that a short script would never end.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and str(getattr(torch, "__version__", "")).startswith(("1.6.", "1.7.")):
+        import time  # noqa: PLC0415  # built in
+
+        time.sleep(0.5)
 
 
 def _report_success() -> None:

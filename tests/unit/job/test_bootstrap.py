@@ -242,3 +242,20 @@ def test_the_bootstrap_loads_no_extra_modules(job):
     script = job.write("import sys; print(sorted({*sys.modules} - {'faulthandler'}))")
     assert job.run(script, bare=True).stdout == job.run(script).stdout
     assert "'faulthandler'" in job.run(job.write("import sys; print(sys.builtin_module_names)")).stdout
+
+
+@pytest.mark.parametrize("last", ["pass", "sys.exit(0)"])
+def test_threads_of_old_torch_get_time_to_start_before_the_end(job, last):
+    """torch 1.6 and 1.7 wait forever at exit for a thread that Python ended before it had started."""
+    script = job.write(
+        f"""
+        import atexit, sys, time, types
+        torch = sys.modules["torch"] = types.ModuleType("torch")
+        torch.__version__ = "1.6.0+cpu"
+        atexit.register(lambda: print(time.monotonic() - ended >= 0.5))
+        ended = time.monotonic()
+        {last}
+        """
+    )
+    done = job.run(script)
+    assert (done.returncode, done.stdout) == (0, "True\n")
