@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
+from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
 
 
@@ -39,10 +41,15 @@ def cluster(home: Path, network: PrivateNetwork) -> Iterator[SlurmCluster]:
 
 @pytest.fixture
 def server(home: Path, cluster: SlurmCluster) -> Iterator[None]:
-    """A server on the login node."""
-    network, variables = cluster.network, {**os.environ, **cluster.variables}
+    """A server on a login node of the cluster."""
+    with serve(home, cluster.network, cluster.variables):
+        yield
+
+
+@contextlib.contextmanager
+def serve(home: Path, network: PrivateNetwork, variables: dict[str, str]) -> Iterator[None]:
     command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-    server = subprocess.Popen([*network.enter(network.server), *command], env=variables)
+    server = subprocess.Popen([*network.enter(network.server), *command], env={**os.environ, **variables})
     try:
         wait_until((home / "server.json").exists)
         yield
@@ -152,3 +159,21 @@ def test_queued_runs_say_why_and_two_nodes_meet_and_cancel_ends_all(
     assert run.get_status() == "Canceled"
     wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
     wait_until(lambda: not cluster.call("squeue", "--noheader"))
+
+
+def test_a_server_elsewhere_calls_slurm_over_ssh(
+    home: Path, project: Path, cluster: SlurmCluster, here: Environment
+) -> None:
+    login = SshServer(cluster.network.enter(cluster.network.nodes[2]), "10.77.0.13", cluster.variables)
+    try:
+        with serve(home, cluster.network, {}):
+            wanted = ComputeTarget.engine_configuration(
+                "slurm", max_nodes=1, scratch=str(cluster.scratch), host="10.77.0.13", ssh=login.command
+            )
+            target = ComputeTarget.attach(Workspace.from_config(), "far", wanted)
+            run = submit(target, here, "import os\nprint('trained on', os.uname().nodename)")
+            run.wait_for_completion()
+            assert log_of(run) == "trained on n0\n"
+            wait_until(lambda: not cluster.call("squeue", "--noheader"))
+    finally:
+        login.close()

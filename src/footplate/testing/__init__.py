@@ -6,7 +6,7 @@ store_suite         the contract of file stores
 storage_suite       the contract of the server's storage; storage_parts holds its parts and their values
 namespace_engine    an engine whose nodes are network namespaces; networks joins them by a bridge
 simulated_engine    an engine that starts nothing and reports what a test orders
-slurm_cluster       a Slurm cluster on such a network
+slurm_cluster       a Slurm cluster on such a network; ssh_server is a way in
 ray_cluster         a Ray cluster: a head and workers in such namespaces
 servers             real servers for data: Azurite, rclone, moto, and our own; azure_requests prepares Azurite
 web_server          a web server that misbehaves on request
