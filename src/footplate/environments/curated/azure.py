@@ -84,6 +84,7 @@ def _tensorflow_2020(version: str, kind: str) -> Curated:
         deviations=(
             _NEW_PYTHON.format("3.8", "3.6.2"),
             *((_instead("tensorflow", tensorflow, wanted),) if old else ()),
+            *((_instead("tensorflow", "2.4 with the API of version 1", wanted),) if version[0] == "1" else ()),
         ),
     )
 
