@@ -158,3 +158,12 @@ def _command_line(pid: str) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has just ended
         return b""
+
+
+def test_a_target_asks_the_cluster_for_its_partitions(arena: SlurmArena) -> None:
+    engine = SlurmEngine()
+    assert engine.reach({}) == 2
+    with pytest.raises(InvalidInput, match="the option partition is 'nowhere'") as refused:
+        engine.reach({"partition": "nowhere"})
+    partition = str(refused.value.hint).rpartition(" ")[2]
+    assert engine.reach({"partition": partition}) == 2

@@ -17,7 +17,7 @@ from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRun
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
-from azureml.exceptions import ComputeTargetException
+from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
@@ -255,21 +255,50 @@ def test_the_full_disk_of_a_node_is_reported_with_its_run(
 
 
 def test_unknown_engines_and_options_are_refused_with_the_valid_ones(workspace_there: Workspace) -> None:
-    for engine, wrong, valid in (("slrum", {}, "local, namespaces"), ("namespaces", {"rooot": "x"}, "root (")):
+    wrong_ones: list[tuple[str, dict[str, Any], str]] = [
+        ("slrum", {}, "local, namespaces"),
+        ("namespaces", {"rooot": "x"}, "did you mean root?"),
+        ("namespaces", {"namespaces": "nowhere", "root": "/r", "hide": "/h"}, "no network namespace 'nowhere'"),
+        ("namespaces", {"namespaces": "nowhere", "hide": "/h"}, "no option 'root'"),
+    ]
+    for engine, wrong, valid in wrong_ones:
         with pytest.raises(ComputeTargetException) as refused:
             ComputeTarget.attach(workspace_there, "x", ComputeTarget.engine_configuration(engine, **wrong))
         assert valid in str(refused.value)
 
 
 def test_the_command_line_adds_targets(workspace_there: Workspace, footplate: Any) -> None:
-    footplate("compute", "add", "namespaces", "far", "--option", "root=/nowhere", "--max-nodes", "3")
+    add = ("compute", "add", "namespaces", "--namespaces", "a,b", "far", "--root=/nowhere", "--hide", "/h")
+    assert "no network namespace 'a'" in footplate(*add, code=1).stderr
+    for _ in range(2):
+        footplate(*add, "--no-check", "--max-nodes", "3", "--cpus", "2", "--resource", "license=1")
     shown = footplate.json("compute", "show", "far")
-    assert (shown["engine"], shown["max_nodes"], shown["options"]) == ("namespaces", 3, {"root": "/nowhere"})
+    options = {"namespaces": "a,b", "root": "/nowhere", "hide": "/h", "cpus": 2, "resources": {"license": 1}}
+    assert (shown["engine"], shown["max_nodes"], shown["options"]) == ("namespaces", 3, options)
     assert "/nowhere" in footplate("compute", "show", "far").stdout
-    assert "'far'" in footplate("compute", "add", "local", "far", code=1).stderr
-    wrong = footplate("compute", "add", "namespaces", "x", "--option", "rooot=1", code=1).stderr
-    assert "rooot" in wrong and "root (" in wrong
+    assert "other settings (max_nodes" in footplate(*add, "--no-check", code=1).stderr
+    wrong = footplate("compute", "add", "namespaces", "x", "--rooot", "1", code=2).stderr
+    assert "no option --rooot" in wrong and "did you mean --root?" in wrong
+    assert "did you mean namespaces?" in footplate("compute", "add", "namespace", "x", code=2).stderr
     assert "KEY=VALUE" in footplate("compute", "add", "local", "x", "--option", "rooot", code=2).stderr
+    (engine,) = footplate.json("compute", "engines", "namespaces")
+    assert "root" in engine["options"] and engine["run_options"] == ["hold"]
+    footplate("compute", "remove", "far")
+    assert [each["name"] for each in footplate.json("compute", "list")] == ["local"]
+
+
+def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, footplate: Any, tmp_path: Path) -> None:
+    config = ScriptRunConfig(".", command="true", compute_target=cluster, environment=here)
+    config.run_config.engine_options = {"hide": "/tmp"}
+    with pytest.raises(UserErrorException, match="'hide' of 'far' is fixed"):
+        Experiment(cluster.workspace, "far").submit(config)
+    hold = tmp_path / "gate"
+    words = ("run", "-t", "far", "--python", sys.executable, "--engine-option", f"hold={hold}", "--", "true")
+    run = cluster.workspace.get_run(footplate(*words).stdout.strip())
+    wait_until(lambda: str(hold) in footplate("runs", "show", run.id).stdout)
+    hold.touch()
+    run.wait_for_completion()
+    assert run.get_details()["runDefinition"]["engineOptions"] == {"hold": str(hold)}
 
 
 TRIAL = """

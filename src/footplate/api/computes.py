@@ -6,7 +6,7 @@ from typing import Any, Iterator, Mapping, Optional
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
-from footplate.domain.records import ComputeView
+from footplate.domain.records import ComputeView, EngineView
 from footplate.domain.targets import LOCAL
 
 
@@ -22,8 +22,9 @@ class ComputesApi(ApiNoun):
         engine: str = LOCAL,
         options: Optional[Mapping[str, Any]] = None,
         if_exists: str = "refuse",
+        check: bool = True,
     ) -> ComputeView:
-        """Create a target. `if_exists`: refuse or replace."""
+        """Create a target. `if_exists`: refuse or replace. `check`: also ask its cluster whether it answers."""
         body = {
             "max_nodes": max_nodes,
             "min_nodes": min_nodes,
@@ -31,9 +32,14 @@ class ComputesApi(ApiNoun):
             "engine": engine,
             "options": dict(options or {}),
             "if_exists": if_exists,
+            "check": check,
         }
         made = self._put("/workspaces/{workspace}/computes/{name}", body, workspace=workspace, name=name)
         return from_json(ComputeView, made)
+
+    def engines(self) -> Iterator[EngineView]:
+        """List the engines of the server with their options."""
+        return self._items(EngineView, "/engines")
 
     def list(self, workspace: str) -> Iterator[ComputeView]:
         return self._items(ComputeView, "/workspaces/{workspace}/computes", workspace=workspace)

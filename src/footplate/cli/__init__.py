@@ -1,7 +1,7 @@
 """The `footplate` command: one module per noun. A command parses, calls the SDK once, and prints.
 
     main            the root command, loading of subcommands, errors
-    init, run, runs/, sweep, experiments, models, endpoints, data, datastore, env, compute, server, doctor, completion
+    init, run, runs/, sweep, experiments, models, endpoints, data, datastore, env, compute/, server, doctor, completion
                     the commands
     run_config      the options of `run` that describe a run
     context         options that commands share; finding the workspace and the run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import sys
 import threading
@@ -256,6 +257,19 @@ def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
         made[key] = value
     return made
+
+
+def parse_engine_options(texts: Iterable[str], option: str) -> dict[str, Any]:
+    """Return `KEY=VALUE` options of an engine. Dashes in a key become underscores."""
+    return {key.replace("-", "_"): json_or_text(value) for key, value in parse_pairs(texts, option).items()}
+
+
+def json_or_text(text: str) -> Any:
+    """Return the value of valid JSON, such as a number or a list, and any other text unchanged."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def requirements_environment(path: str) -> Environment:

@@ -30,7 +30,7 @@ COMMANDS = {
         "Datastores: list, add, upload and browse them.",
     ),
     "env": ("footplate.cli.env:env", "Environments: list, resolve, build, compare and clean up."),
-    "compute": ("footplate.cli.compute:compute", "List, create and delete compute targets."),
+    "compute": ("footplate.cli.compute:compute", "Add, list, check and remove compute targets."),
     "azureml": ("footplate.cli.azureml.commands:azureml", "Check code that was written for Azure ML SDK v1."),
     "workspace": ("footplate.cli.init:workspace", "List, choose, show and delete workspaces."),
     "gc": (

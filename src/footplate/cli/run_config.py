@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from footplate.cli.context import names_of, parse_pairs, requirements_environment
+from footplate.cli.context import names_of, parse_engine_options, parse_pairs, requirements_environment
 from footplate.cli.main import Unusable
 from footplate.domain.specs import RESTART_CAUSES
 from footplate.sdk.config.run_configuration import (
@@ -104,6 +104,10 @@ _OPTIONS = (
     click.option(
         "--notify", is_flag=True, default=None, help="Send a message when the run ends, as settings.ini configures it."
     ),
+    click.option(
+        "--engine-option", "engine_options", multiple=True, metavar="KEY=VALUE",
+        help="An option of the target's engine for this run only, such as partition=long; repeatable.",
+    ),
     click.option("--priority", type=int, metavar="N", help="Runs with a higher priority start first.  [default: 0]"),
     click.option(
         "--run-config", type=_FILE, help="A .runconfig file to start from; other options override its fields."
@@ -153,6 +157,7 @@ def _run_config(workspace: Workspace, given: dict[str, Any]) -> RunConfiguration
         fields["restart_causes"] = list(given["restart_on"])
     for field, value in fields.items():
         setattr(made, field, value)
+    made.engine_options.update(parse_engine_options(given["engine_options"], "--engine-option"))
     from_file = _read_variables(given["env_file"]) if given["env_file"] else {}
     made.environment_variables.update({**from_file, **parse_pairs(given["variables"], "--env")})
     for text in given["inputs"]:

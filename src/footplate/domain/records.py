@@ -224,6 +224,18 @@ class ComputeView:
 
 
 @dataclass(frozen=True)
+class EngineView:
+    """An engine of the server: the options of its compute targets with their meaning, and those that a run may
+    override. `problem`: why it cannot be used.
+    """
+
+    name: str
+    options: Dict[str, str] = field(default_factory=lambda: {})
+    run_options: Tuple[str, ...] = ()
+    problem: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class FileView:
     """A file of a run or of a model. `digest` is null while the file grows (a live log)."""
 

@@ -131,6 +131,7 @@ class RunSpec:
     type: Optional[str] = None  # the client API's name for this type of run, e.g. azureml.scriptrun
     program: Optional[Program] = None
     target: str = LOCAL
+    engine_options: Dict[str, Any] = field(default_factory=lambda: {})  # options of the target, for this run only
     environment: EnvironmentSpec = EnvironmentSpec()
     environment_variables: Dict[str, str] = field(default_factory=lambda: {})
     distribution: Distribution = Distribution()

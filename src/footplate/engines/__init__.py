@@ -3,6 +3,7 @@
     base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
     remote_start    how engines on other machines start an agent
     bootstrap    the program that does so there
+    target_options    options of compute targets, and those that a run may override
     local     agents as processes of the server's machine
     slurm     agents in batch jobs of a Slurm cluster; covered by `tests/conformance/test_slurm_engine.py`
     slurm_job    the text of such a job, and the meaning of Slurm's answers
@@ -59,9 +60,12 @@ class EngineRegistry:
                 self._loaded[name] = _construct(name, self._entry(name))
             return self._loaded[name]
 
+    def names(self) -> list[str]:
+        return sorted(self._entries)
+
     def _entry(self, name: str) -> EngineEntry:
         if name not in self._entries:
-            raise InvalidInput(f"there is no engine {name!r}", f"the engines are {', '.join(sorted(self._entries))}")
+            raise InvalidInput(f"there is no engine {name!r}", f"the engines are {', '.join(self.names())}")
         return self._entries[name]
 
 

@@ -6,9 +6,9 @@ Logs, metrics, retries and environments are not an engine's business. A new engi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from footplate.domain.shapes import Shape
 
@@ -116,4 +116,19 @@ class Engine(Protocol):
 
     def forget(self, handle: str) -> bool:
         """Remove everything kept for a run that has ended. Return False while an agent lives that will do so."""
+        ...
+
+
+@runtime_checkable
+class ClusterEngine(Engine, Protocol):
+    """An engine for clusters that exist without Footplate. Engines need not have these two members."""
+
+    run_options: Collection[str]
+    """Options of the target that a run may override. Never list one that decides how the server reaches the cluster
+    or which programs run outside the run's own agents: every run of the workspace may set these."""
+
+    def reach(self, options: Mapping[str, Any]) -> int | None:
+        """Return how many nodes the cluster of a target has, None if unknown. Raise Unavailable if it does not answer,
+        and InvalidInput, naming the option, if it has no such partition or the like.
+        """
         ...

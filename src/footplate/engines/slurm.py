@@ -46,6 +46,7 @@ class SlurmEngine:
         "ssh": "command that reaches the host; default ssh",
         **COMMON_OPTIONS,
     }
+    run_options = ("partition", "account", "qos", "constraint", "time_limit", "warning", "sbatch")
 
     def __init__(self) -> None:
         self._submitting = [threading.Lock() for _ in range(16)]  # shared by the names of jobs
@@ -57,6 +58,16 @@ class SlurmEngine:
 
     def node_shape(self) -> None:
         return None
+
+    def reach(self, options: Mapping[str, Any]) -> int:
+        """Return how many nodes the target's partitions have."""
+        place = Place(str(options.get("host") or ""), str(options.get("ssh") or "ssh"))
+        known = slurm_job.parse_sinfo(place.ask(["sinfo", "--noheader", "--format=%R %D"]) or "")
+        wanted = [name for name in str(options.get("partition") or "").split(",") if name]
+        for name in wanted:
+            if name not in known:
+                raise InvalidInput(f"the option partition is {name!r}", f"the partitions are {', '.join(known)}")
+        return sum(known[name] for name in wanted) if wanted else max(known.values(), default=0)
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.node_count < 1:

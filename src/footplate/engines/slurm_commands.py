@@ -58,10 +58,10 @@ class Place:
             raise Unavailable(f"Slurm cannot be reached: {done.stderr.strip()}", self._hint())
         return done
 
-    def ask(self, command: Sequence[str], unless: str) -> str | None:
+    def ask(self, command: Sequence[str], unless: str | None = None) -> str | None:
         """Return the output of a command that only reads; None if it complains about `unless`."""
         done = self.call(command)
-        if done.returncode and unless not in done.stderr:
+        if done.returncode and (unless is None or unless not in done.stderr):
             raise Unavailable(f"Slurm gave no answer: {done.stderr.strip()}", self._hint())
         return None if done.returncode else done.stdout
 

@@ -140,6 +140,16 @@ def _extra_line(line: Any) -> str:
 
 # ── What Slurm prints ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+
+def parse_sinfo(text: str) -> dict[str, int]:
+    """Return the partitions with their numbers of nodes, from lines `NAME NODES` that may repeat a name."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, count = line.rpartition(" ")
+        found[name] = found.get(name, 0) + int(count)
+    return found
+
+
 SQUEUE_FIELDS = ("JobID", "State", "Reason", "StartTime", "exit_code", "RestartCnt", "NodeList")
 SACCT_FIELDS = ("JobIDRaw", "State", "Reason", "Start", "ExitCode", "Restarts", "NodeList")
 

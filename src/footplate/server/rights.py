@@ -33,7 +33,7 @@ class Reach(Enum):
 class Right(Enum):
     """A right: what it permits, and its reach for a run."""
 
-    READ_SERVER = ("describe the server and the curated environments", Reach.ANYTHING)
+    READ_SERVER = ("describe the server, its engines and the curated environments", Reach.ANYTHING)
     MANAGE_SERVER = ("stop the server, remove built environments and unused content, test notifications", Reach.NOTHING)
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
     CREATE_WORKSPACES = ("create and delete workspaces", Reach.NOTHING)

@@ -94,7 +94,8 @@ class Services:
         self.store = store
         self.home = home
         self.tokens = TokenService(store)
-        load_engine = load_engine or EngineRegistry(read_engines(home)).load
+        registry = EngineRegistry(read_engines(home))
+        load_engine = load_engine or registry.load
         self.environments = EnvironmentService(store)
         self.locks = LockService(store, home, hub.publish)
         self.archives = AgentArchives(home)
@@ -103,7 +104,9 @@ class Services:
         self.notifications = Notifications(home)
         self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, self.notifications, watch_seconds)
         self.workspaces = WorkspaceService(store)
-        self.computes = ComputeService(store, self.orchestrator, lines, home, load_engine)
+        self.computes = ComputeService(
+            store, self.orchestrator, lines, home, listeners, load_engine, engine_names=registry.names()
+        )
         store.datastores.lie_in(read_store(home))
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from footplate.domain.records import ComputeView
 from footplate.domain.shapes import Shape, shape_of
 from footplate.domain.targets import LOCAL, SERVICES
 from footplate.errors import InvalidInput, NotFound
@@ -18,17 +19,23 @@ SERVICE_SLOTS = 10_000
 
 @dataclass(frozen=True)
 class Capacity:
-    """The capacity of a target. `shape`: that of its machine size, if known. `yields`: other targets come first."""
+    """The capacity of a target. `cpus`, `memory` (GiB) and `gpus`: those of a node, None if the target names none.
+    `yields`: other targets come first.
+    """
 
     engine: str
     max_nodes: int
-    shape: Shape | None = None
+    cpus: int | None = None
+    memory: float | None = None
+    gpus: int | None = None
     yields: bool = False
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    @property
-    def gpus(self) -> int | None:
-        return None if self.shape is None else self.shape.gpus
+    def shape(self) -> Shape | None:
+        """Return the least machine that is such a node; None if the target describes none."""
+        if self.cpus is None and self.memory is None and self.gpus is None:
+            return None
+        return Shape(self.cpus or 0, self.memory or 0.0, self.gpus or 0)
 
 
 def local_slots() -> int:
@@ -48,9 +55,15 @@ def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
             f"there is no compute target {target!r} in this workspace",
             "see those that exist with: footplate compute list",
         ) from None
-    shape = shape_of(str(view.options.get("vm_size") or ""))
-    yields = str(view.options.get("vm_priority") or "").lower() == "lowpriority"
-    return Capacity(view.engine, view.max_nodes, shape, yields, view.options)
+    return capacity_from(view)
+
+
+def capacity_from(view: ComputeView) -> Capacity:
+    """Return the capacity that a target describes. Numbers of a node come before its machine size."""
+    options, shape = view.options, shape_of(str(view.options.get("vm_size") or ""))
+    amounts = {name: options.get(name, getattr(shape, name, None)) for name in ("cpus", "memory", "gpus")}
+    yields = str(options.get("vm_priority") or "").lower() == "lowpriority"
+    return Capacity(view.engine, view.max_nodes, **amounts, yields=yields, options=options)
 
 
 def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:

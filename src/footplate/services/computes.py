@@ -5,18 +5,20 @@ from __future__ import annotations
 import difflib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from footplate.domain import scaling, shapes
-from footplate.domain.records import ComputeView
+from footplate.domain.records import ComputeView, EngineView
 from footplate.domain.specs import MAX_PROCESSES
 from footplate.domain.targets import LOCAL, SERVICES
-from footplate.engines.base import Engine
-from footplate.errors import Conflict, InvalidInput
-from footplate.services.capacity import capacity_of
+from footplate.engines import target_options
+from footplate.engines.base import AgentJob, ClusterEngine, Engine, NodeResources
+from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
+from footplate.services.capacity import capacity_from, capacity_of
+from footplate.services.orchestration.agent_jobs import Listeners
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
 from footplate.services.settings import read_settings
@@ -24,15 +26,7 @@ from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z]([a-zA-Z0-9\-_]{0,62}[a-zA-Z0-9])?", re.ASCII)
 _RESERVED = (LOCAL, "amlcompute", "containerinstance")
-COMMON_OPTIONS = {
-    "vm_size": "machine size of a node, such as STANDARD_NC6",
-    "vm_priority": "dedicated or lowpriority",
-    "resources": "custom resources of a node: name → amount",
-    "description": "text for users",
-    "instance": "true for one machine that scripts call a ComputeInstance",
-    "tags": "name → value",
-}
-"""Options of a compute target that every engine accepts."""
+_SETTINGS = ("engine", "max_nodes", "min_nodes", "idle_seconds", "options")
 
 
 class ComputeService:
@@ -42,11 +36,15 @@ class ComputeService:
         orchestrator: Orchestrator,
         lines: QueueReader,
         home: Path,
+        listeners: Listeners,
         load_engine: Callable[[str], Engine],
         clock: Callable[[], float] = time.time,
+        engine_names: Iterable[str] = (),
     ) -> None:
         self._store = store
+        self._engine_names = list(engine_names)
         self._home = home
+        self._listeners = listeners
         self._orchestrator = orchestrator
         self._lines = lines
         self._load_engine = load_engine
@@ -62,16 +60,71 @@ class ComputeService:
         engine: str = LOCAL,
         options: dict[str, Any] | None = None,
         if_exists: str = "refuse",
+        check: bool = True,
     ) -> ComputeView:
+        """Store a target. `check`: also that its cluster answers and that its nodes can reach this server."""
         _check_name(name)
         _check_sizes(min_nodes, max_nodes, idle_seconds)
-        _check_options(self._load_engine(engine), options or {})
+        target_options.check_options(self._load_engine(engine), options or {})
         self._store.workspaces.get(workspace)
         now = self._clock()
         view = ComputeView(name, workspace, engine, max_nodes, now, now, min_nodes, idle_seconds, options=options or {})
+        if if_exists != "replace" and self._is_known(view):
+            return self.get(workspace, name)
+        if check:
+            self._check_cluster(view)
         self._store.computes.put(view, replace=if_exists == "replace")
         self._orchestrator.look_at_queue(workspace, name)
         return self.get(workspace, name)
+
+    def _is_known(self, wanted: ComputeView) -> bool:
+        """Whether this very target exists. Raise Conflict if there is another one of this name."""
+        try:
+            known = self._store.computes.get(wanted.workspace, wanted.name)
+        except NotFound:
+            return False
+        differs = [name for name in _SETTINGS if getattr(known, name) != getattr(wanted, name)]
+        if differs:
+            raise Conflict(
+                f"compute target {wanted.name!r} exists, with other settings ({', '.join(differs)})",
+                f"see them with: footplate compute show {wanted.name}; delete it first, or choose another name",
+            )
+        return True
+
+    def _check_cluster(self, view: ComputeView) -> None:
+        engine = self._load_engine(view.engine)
+        self._try_options(engine, view, {})
+        if not isinstance(engine, ClusterEngine):
+            return
+        try:
+            engine.reach(view.options)
+        except Unavailable as error:  # not passed on: clients retry it for minutes
+            hint = "correct the address, or add the target without this check: --no-check, check=False"
+            raise InvalidInput(f"the cluster of {view.name!r} does not answer: {error.message}", hint) from None
+
+    def _try_options(self, engine: Engine, view: ComputeView, overrides: Mapping[str, Any]) -> None:
+        """Have the engine render a job that is never submitted: it raises InvalidInput for a bad value."""
+        capacity = capacity_from(view)
+        resources = NodeResources(capacity.cpus, capacity.memory, capacity.gpus, view.options.get("resources") or {})
+        home = str(self._home) if engine.shares_home else None
+        endpoint = self._listeners.endpoint_for(engine)
+        job = AgentJob(
+            run="trial", attempt=1, node_count=1, endpoint=endpoint, token="trial", home=home, bundle="trial",
+            resources=resources, options={**view.options, **overrides},
+        )  # fmt: skip
+        engine.prepare(job)
+
+    def engines(self) -> list[EngineView]:
+        """Describe every engine; one that cannot be loaded with the reason."""
+        return [self._describe(name) for name in self._engine_names]
+
+    def _describe(self, name: str) -> EngineView:
+        try:
+            engine = self._load_engine(name)
+        except InvalidInput as error:
+            return EngineView(name, problem=error.message)
+        options = {**engine.options, **target_options.EVERY_ENGINE}
+        return EngineView(name, options, target_options.run_options(engine))
 
     def get(self, workspace: str, name: str) -> ComputeView:
         return self._with_load(self.definition(workspace, name))
@@ -105,7 +158,9 @@ class ComputeService:
             modified=self._clock(),
         )
         _check_sizes(new.min_nodes, new.max_nodes, new.idle_seconds)
-        _check_options(self._load_engine(new.engine), new.options)
+        target_options.check_options(self._load_engine(new.engine), new.options)
+        if options is not None:
+            self._check_cluster(new)
         self._store.computes.put(new, replace=True)
         self._orchestrator.look_at_queue(workspace, name)
         return self._with_load(new)
@@ -145,23 +200,27 @@ class ComputeService:
             busy_gpus=busy_gpus,
         )
 
+    def check_run(self, target: ComputeView, overrides: Mapping[str, Any]) -> None:
+        """Raise InvalidInput for an option of the target that a run may not override, or for a bad value."""
+        if overrides:
+            engine = self._load_engine(target.engine)
+            target_options.check_run_options(engine, target.name, overrides)
+            self._try_options(engine, target, overrides)
+
     def fit(self, target: ComputeView) -> list[str]:
         """Return warnings for a run on this target; raise InvalidInput if the settings require the exact shape."""
         there = self._load_engine(target.engine).node_shape()
-        if there is None:
-            return []
-        size = str(target.options.get("vm_size") or "")
-        shape = shapes.shape_of(size)
-        missing = shapes.lacks(shape, there) if shape is not None else []
-        if not size or (shape is not None and not missing):
+        size, shape = str(target.options.get("vm_size") or ""), capacity_from(target).shape()
+        missing = shapes.lacks(shape, there) if shape is not None and there is not None else []
+        if there is None or not (missing or (size and shape is None)):
             return []
         if shape is None:
             text = f"{target.name!r} requests nodes of size {size}, whose shape is unknown"
             close = difflib.get_close_matches(size.upper(), shapes.names(), 1, 0.8)
             text += f" (is it {close[0]}?)" if close else ""
         else:
-            has_not = ", ".join(missing)
-            text = f"{target.name!r} requests nodes of size {size}, and this machine does not have {has_not}"
+            wanted, has_not = size or shapes.describe(shape), ", ".join(missing)
+            text = f"{target.name!r} requests nodes of size {wanted}, and this machine does not have {has_not}"
         if read_settings(self._home).shapes == "exact":
             raise InvalidInput(text, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
         return [f"{text}: the run uses the resources that exist"]
@@ -185,15 +244,6 @@ def _check_name(name: str) -> None:
         raise InvalidInput(
             f"{name!r} is not a compute target's name",
             "use 1 to 64 letters, digits, '-' and '_', starting with a letter and ending with a letter or digit",
-        )
-
-
-def _check_options(engine: Engine, options: dict[str, Any]) -> None:
-    unknown = sorted(set(options) - set(COMMON_OPTIONS) - set(engine.options))
-    if unknown:
-        known = [f"{name} ({meaning})" for name, meaning in {**engine.options, **COMMON_OPTIONS}.items()]
-        raise InvalidInput(
-            f"the engine {engine.name!r} has no option {unknown[0]!r}", f"its options are {', '.join(known)}"
         )
 
 

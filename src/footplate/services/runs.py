@@ -111,6 +111,7 @@ class RunService:
             return ()
         target = self._computes.definition(workspace, spec.target)
         refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
+        self._computes.check_run(target, spec.engine_options)
         return tuple(self._computes.fit(target))
 
     def _check_lock(self, digest: str | None) -> None:

@@ -19,11 +19,16 @@ from typing import Any
 from footplate import environ
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
-from footplate.errors import InvalidInput
+from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 
-_HIDE = 'mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"'
+_START = """
+hold=$1; shift
+while [ -n "$hold" ] && [ ! -e "$hold" ]; do sleep 0.05; done
+mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"
+"""
+_NEVER = 4102444800.0  # 2100: an estimate that tests recognize
 
 
 class NamespaceEngine:
@@ -36,7 +41,9 @@ class NamespaceEngine:
         "root": "directory in which each node gets a root directory of its own",
         "hide": "directory that agents must not see",
         "python": COMMON_OPTIONS["python"],
+        "hold": "file that agents wait for, as if the cluster were full",
     }
+    run_options = ("hold",)
 
     def __init__(self, program: Sequence[str] = ()) -> None:
         self._program = list(program)
@@ -44,8 +51,15 @@ class NamespaceEngine:
     def node_shape(self) -> None:
         return None
 
+    def reach(self, options: Mapping[str, Any]) -> int:
+        names = _names(options)
+        for name in names:
+            if not os.path.exists(f"/run/netns/{name}"):
+                raise Unavailable(f"there is no network namespace {name!r}", "make it with: ip netns add")
+        return len(names)
+
     def prepare(self, job: AgentJob) -> LaunchRequest:
-        names = [name for name in str(job.options.get("namespaces", "")).split(",") if name]
+        names = _names(job.options)
         if not 1 <= job.node_count <= len(names):
             raise InvalidInput(f"node_count is {job.node_count}", f"give 1 to {len(names)}")
         for option in ("root", "hide"):
@@ -78,11 +92,16 @@ class NamespaceEngine:
         return True
 
 
+def _names(options: Mapping[str, Any]) -> list[str]:
+    return [name for name in str(options.get("namespaces", "")).split(",") if name]
+
+
 class _Agent:
     """An agent that was started, as the handle describes it."""
 
     def __init__(self, known: dict[str, Any], run: str, node: int, attempt: int) -> None:
         self.pid, self._identity, self.place = int(known["pid"]), str(known["identity"]), str(known["namespace"])
+        self.hold = str(known["hold"])
         self.folder = NodeFolder(known["root"], run, node, attempt)
 
     def is_alive(self) -> bool:
@@ -91,8 +110,9 @@ class _Agent:
 
 def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[str]) -> dict[str, Any]:
     root = os.path.join(str(job.options["root"]), namespace)
-    start = remote_start(job)
-    inside = ["sh", "-c", _HIDE, str(job.options["hide"]), *(program or [start.python, "-c", start.script])]
+    start, hold = remote_start(job), str(job.options.get("hold") or "")
+    command = program or [start.python, "-c", start.script]
+    inside = ["sh", "-c", _START, str(job.options["hide"]), hold, *command]
     variables = {
         "PATH": os.environ.get("PATH", os.defpath),
         **({"PYTHONPATH": os.pathsep.join(sys.path)} if program else {}),
@@ -101,13 +121,14 @@ def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[
         environ.NODE_HOME: root,
     }
     argv = ["nsenter", f"--net=/run/netns/{namespace}", "unshare", "--mount", *inside, *start.arguments(node)]
-    return {"argv": argv, "variables": variables, "root": root, "namespace": namespace, "node": node}
+    known = {"root": root, "namespace": namespace, "hold": hold}
+    return {"argv": argv, "variables": variables, "node": node, **known}
 
 
 def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
     """Start an agent unless it lives. Every program on the way replaces itself, so the pid and the lock stay."""
     folder = NodeFolder(agent["root"], request.run, agent["node"], request.attempt)
-    known = {"root": agent["root"], "namespace": agent["namespace"]}
+    known = {key: agent[key] for key in ("root", "namespace", "hold")}
     held = folder.take_lock()
     if held is None:
         holder = folder.read_holder() or {}
@@ -139,6 +160,9 @@ def _observe(agents: list[_Agent]) -> Observation:
     codes = {n: a.folder.read_exit() if a.folder.exists() else 0 for n, a in enumerate(agents) if not a.is_alive()}
     if len(codes) == len(agents):
         return Observation("exited", codes)
+    held = [agent.hold for agent in agents if agent.hold and not os.path.exists(agent.hold)]
+    if held:
+        return Observation("queued", reason=f"{held[0]} does not exist", estimated_start=_NEVER)
     lost = tuple(node for node, code in codes.items() if code is None)
     return Observation("running", codes, lost, places={node: agent.place for node, agent in enumerate(agents)})
 

@@ -187,7 +187,7 @@ class SlurmCluster:
     def _write_commands(self) -> None:
         enter = f"PATH={_PATH} SLURM_CONF={self.variables['SLURM_CONF']} exec nsenter --net=/run/netns/"
         self.commands.mkdir()
-        for name in ("sbatch", "squeue", "scancel", "sacct"):
+        for name in ("sbatch", "squeue", "scancel", "sacct", "sinfo"):
             script = self.commands / name
             script.write_text(f'#!/bin/sh\n{enter}{self.network.server} {name} "$@"\n')
             script.chmod(0o755)

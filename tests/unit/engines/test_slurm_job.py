@@ -143,3 +143,8 @@ def test_accounting_is_read_like_the_queue() -> None:
 )
 def test_reasons_are_put_in_plain_words(reason: str, words: str) -> None:
     assert slurm_job.explain(reason).startswith(words)
+
+
+def test_the_nodes_of_a_partition_are_added_up() -> None:
+    assert slurm_job.parse_sinfo("gpu 2\ncpu 10\ngpu 1\n") == {"gpu": 3, "cpu": 10}
+    assert slurm_job.parse_sinfo("") == {}

@@ -6,9 +6,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import event
@@ -17,7 +18,7 @@ from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
-from footplate.errors import NotFound, Unavailable
+from footplate.errors import InvalidInput, NotFound, Unavailable
 from footplate.services import Services
 from footplate.services.orchestration.agent_jobs import Listeners
 from footplate.storage import Storage
@@ -34,16 +35,26 @@ class FakeEngine:
     silent: bool = False
     asked: int = 0
     shares_home: bool = True
-    options: dict[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
     jobs: list[AgentJob] = field(default_factory=list)
+    run_options: tuple[str, ...] = ()
+    away: str = ""
+    bad_value: str = ""
 
     def node_shape(self) -> Shape | None:
         return self.shape
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         self.jobs.append(job)
+        if self.bad_value and self.bad_value in job.options.values():
+            raise InvalidInput(f"an option is {self.bad_value!r}", "give another value")
         return LaunchRequest(self.name, job.run, job.attempt, {"nodes": job.node_count})
+
+    def reach(self, options: Mapping[str, Any]) -> int | None:
+        if self.away:
+            raise Unavailable(self.away, "start it")
+        return None
 
     def submit(self, request: LaunchRequest) -> str:
         if self.refuses:

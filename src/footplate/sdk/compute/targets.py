@@ -33,13 +33,20 @@ class EngineConfiguration:
     """A compute target that `ComputeTarget.create` or `ComputeTarget.attach` can make on any engine."""
 
     def __init__(
-        self, engine: str, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]
+        self,
+        engine: str,
+        min_nodes: int,
+        max_nodes: int,
+        idle_seconds: float,
+        options: Dict[str, Any],
+        check: bool = True,
     ) -> None:
         self.engine = engine
         self.min_nodes = min_nodes
         self.max_nodes = max_nodes
         self.idle_seconds_before_scaledown = idle_seconds
         self.options = options
+        self.check = check
 
 
 class AmlComputeProvisioningConfiguration(EngineConfiguration):
@@ -113,7 +120,7 @@ class ComputeTarget(AbstractComputeTarget):
 
     @staticmethod
     def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> AmlCompute:
-        """Add a cluster that exists already, such as a Slurm partition.
+        """Add a cluster that exists already, such as a Slurm partition. Adding it again changes nothing.
 
         Args:
             workspace: The workspace.
@@ -124,7 +131,8 @@ class ComputeTarget(AbstractComputeTarget):
             The target.
 
         Raises:
-            ComputeTargetException: The name is taken, or the configuration is refused.
+            ComputeTargetException: The name is taken by a target with other settings, the configuration is
+                refused, or the cluster does not answer.
             UserErrorException: The name is reserved, such as `local`.
 
         Example:
@@ -140,16 +148,19 @@ class ComputeTarget(AbstractComputeTarget):
         max_nodes: int = MANY_NODES,
         min_nodes: int = 0,
         idle_seconds_before_scaledown: float = 1800,
+        check: bool = True,
         **options: Any,
     ) -> EngineConfiguration:
         """Describe a target on any engine of the server. Azure has no such method.
 
         Args:
-            engine: The name of an engine, such as `local`, `ssh` or `slurm`.
+            engine: The name of an engine, such as `local`, `ray` or `slurm`.
             max_nodes: How many nodes may run at once.
             min_nodes: How many nodes to keep when nothing runs.
             idle_seconds_before_scaledown: How long a node may stay idle.
-            **options: Options of the engine, such as the partition of a Slurm cluster.
+            check: Whether the cluster must answer before the target is added.
+            **options: Options of the engine, such as the partition of a Slurm cluster, and the needs of a
+                node: `cpus`, `memory` (GiB), `gpus`, `resources`.
 
         Returns:
             A configuration for `ComputeTarget.create` or `ComputeTarget.attach`. The server refuses an
@@ -159,10 +170,10 @@ class ComputeTarget(AbstractComputeTarget):
             ComputeTargetException: A number is not valid.
 
         Example:
-            slurm = ComputeTarget.engine_configuration("slurm", max_nodes=8, partition="gpu")
+            slurm = ComputeTarget.engine_configuration("slurm", max_nodes=8, partition="gpu", gpus=2)
         """
         sizes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
-        return EngineConfiguration(engine, *sizes, _seconds(idle_seconds_before_scaledown), options)
+        return EngineConfiguration(engine, *sizes, _seconds(idle_seconds_before_scaledown), options, bool(check))
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
@@ -605,6 +616,7 @@ def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists:
         idle_seconds=wanted.idle_seconds_before_scaledown,
         options=wanted.options,
         if_exists=if_exists,
+        check=wanted.check,
     )
     return _of_view(workspace, made)
 

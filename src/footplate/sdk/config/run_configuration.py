@@ -45,8 +45,9 @@ class RunConfiguration(Checked):
     """Everything about a run except its source directory. An attribute that does not exist cannot be set.
 
     Attributes beside Azure's: `gpus` and `gpus_per_process` reserve GPUs, `max_attempts`, `restart`,
-    `restart_causes` and `restart_backoff_seconds` control automatic restarts, and `notify` sends a
-    message when the run ends.
+    `restart_causes` and `restart_backoff_seconds` control automatic restarts, `engine_options` overrides
+    options of the compute target's engine, such as the partition of a Slurm cluster, and `notify` sends
+    a message when the run ends.
 
     Args:
         script: The script, relative to the source directory.
@@ -94,6 +95,7 @@ class RunConfiguration(Checked):
         self.restart_causes: List[str] = ["node_lost"]  # Footplate's own: names in `domain.specs.RESTART_CAUSES`
         self.restart_backoff_seconds = 0.0  # Footplate's own: the first pause before another attempt; it doubles
         self.notify = False  # Footplate's own: send a message when the run ends, as settings.ini configures it
+        self.engine_options: Dict[str, Any] = {}  # Footplate's own: options of the target's engine, for this run
         self.environment = Environment(DEFAULT_NAME)
         if conda_dependencies is not None:
             self.environment.python.conda_dependencies = conda_dependencies

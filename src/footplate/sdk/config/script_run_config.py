@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import numbers
 import os
@@ -180,6 +181,7 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         type=SCRIPT_RUN,
         program=program,
         target=target_name(run_config.target),
+        engine_options=_engine_options(run_config.engine_options),
         environment=_with_notebook_packages(
             to_spec(run_config.environment, run_config.docker, mpi=processes.kind == "mpi"), program.script
         ),
@@ -278,6 +280,16 @@ def argument(value: Any) -> str:
 
 def _article(noun: str) -> str:
     return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+def _engine_options(given: Any) -> Dict[str, Any]:
+    hint = "give a dict of names and plain values: {'partition': 'long', 'time_limit': '2:00:00'}"
+    try:
+        if isinstance(given, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", given)):
+            return json.loads(json.dumps(dict(cast("Mapping[str, Any]", given)), allow_nan=False))
+    except (TypeError, ValueError):
+        pass
+    raise UserErrorException(f"engine_options is {given!r}", hint=hint)
 
 
 def _seconds(value: Optional[float]) -> Optional[float]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import ComputeView
+from footplate.domain.records import ComputeView, EngineView
 from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
@@ -21,6 +21,7 @@ class NewCompute(Body):
     engine: str = LOCAL
     options: dict[str, Any] = {}
     if_exists: str = "refuse"
+    check: bool = True
 
 
 class ComputeChange(Body):
@@ -30,10 +31,17 @@ class ComputeChange(Body):
     options: dict[str, Any] | None = None
 
 
+@router.get("/engines", response_model=Page(EngineView))
+@requires(Right.READ_SERVER)
+def list_engines(services: ServicesOf) -> Response:
+    """List the engines of the server with the options of their compute targets."""
+    return answer_list(services.computes.engines())
+
+
 @router.put("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)
 @requires(Right.CHANGE_WORKSPACE)
 def put_compute(workspace: str, name: str, body: NewCompute, services: ServicesOf) -> Response:
-    """Create a compute target, or replace it if `if_exists` is `replace`."""
+    """Create a compute target, or replace it if `if_exists` is `replace`. `check`: ask its cluster first."""
     return answer(services.computes.put(workspace, name, **dict(body)))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from footplate.domain import gpus
 from footplate.domain.records import RunRecord
 from footplate.engines.base import AgentJob, Engine, NodeResources
+from footplate.engines.target_options import check_run_options
 from footplate.errors import InvalidInput
 from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.orchestration.agent_archives import AgentArchives
@@ -30,6 +31,18 @@ class Listeners:
 
     socket: str
     url: str | None = None
+
+    def endpoint_for(self, engine: Engine) -> str:
+        """Return the address at which agents of this engine reach the server. Raise InvalidInput if there is none."""
+        if engine.shares_home:
+            return self.socket
+        if self.url is None:
+            raise InvalidInput(
+                f"the engine {engine.name!r} starts agents on other machines, and this server listens only on its "
+                "socket",
+                "start it with: footplate server --host ADDRESS --port PORT",
+            )
+        return self.url
 
 
 @dataclass(frozen=True)
@@ -65,8 +78,9 @@ class AgentJobs:
         return self._load_engine(capacity_of(self._store, workspace, target).engine)
 
     def build(self, record: RunRecord) -> AgentJob:
-        """Return the job for the engine of the run's target."""
+        """Return the job for the engine of the run's target, which may have changed since the submission."""
         capacity, access = self._capacity(record), self.access(record)
+        check_run_options(self.engine(record), record.spec.target, record.spec.engine_options)
         return AgentJob(
             run=record.id,
             attempt=record.attempt,
@@ -78,33 +92,25 @@ class AgentJobs:
             resources=_resources(record, capacity),
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,
-            options=capacity.options,
+            options={**capacity.options, **record.spec.engine_options},
         )
 
     def access(self, record: RunRecord) -> ServerAccess:
         """Return how the agents and ranks of this run reach the server."""
         engine, expires = self.engine_of(record.workspace, record.spec.target), time.time() + AZURE_LIFETIME
         token = self._tokens.token_of(record.id, record.attempt)
-        if engine.shares_home:
-            return ServerAccess(self._listeners.socket, token, expires, str(self._home))
-        if self._listeners.url is None:
-            raise InvalidInput(
-                f"the engine {engine.name!r} starts agents on other machines, and this server listens only on its "
-                "socket",
-                "start it with: footplate server --host ADDRESS --port PORT",
-            )
-        return ServerAccess(self._listeners.url, token, expires)
+        endpoint = self._listeners.endpoint_for(engine)
+        return ServerAccess(endpoint, token, expires, str(self._home) if engine.shares_home else None)
 
     def _capacity(self, record: RunRecord) -> Capacity:
         return capacity_of(self._store, record.workspace, record.spec.target)
 
 
 def _resources(record: RunRecord, capacity: Capacity) -> NodeResources:
-    shape = capacity.shape
     firm = [need.count for need in gpus.needs(record.spec, capacity.gpus) if need.firm]
     return NodeResources(
-        cpus=None if shape is None else shape.cpus,
-        memory=None if shape is None else shape.memory,
+        cpus=capacity.cpus,
+        memory=capacity.memory,
         gpus=max(firm) if firm else None,
         custom=dict(capacity.options.get("resources") or {}),
     )

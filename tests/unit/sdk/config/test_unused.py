@@ -60,6 +60,7 @@ CASES: dict[str, Case] = {
     "restart_causes": effect(["exit"]),
     "restart_backoff_seconds": effect(5.0),
     "notify": effect(True),
+    "engine_options": effect({"partition": "long"}),
     "environment_variables": effect({"LEVEL": "1"}),
     "history.output_collection": effect(False),
     "history.snapshot_project": warns(False),

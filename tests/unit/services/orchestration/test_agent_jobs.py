@@ -3,11 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from footplate.domain.specs import GpuRequest
 from footplate.engines.base import NodeResources, Observation
-from footplate.errors import InvalidInput
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
 from footplate.services.tokens import TokenHolder
 
@@ -62,13 +59,6 @@ def test_resources_come_from_the_target_and_the_run(house: House) -> None:
     job = jobs(house).build(house.store.runs.record("r1"))
     assert job.resources == NodeResources(2, 7, 3, {"license": 2})
     assert job.options == options
-
-
-def test_an_unknown_option_is_refused_with_the_known_ones(house: House) -> None:
-    house.engine.options = {"partition": "queue of the cluster"}
-    with pytest.raises(InvalidInput, match="no option 'partitoin'") as refused:
-        house.services.computes.put(house.workspace, "c", 4, options={"partitoin": "gpu"})
-    assert "partition (queue of the cluster), vm_size" in str(refused.value.hint)
 
 
 def test_a_run_shows_why_its_engine_lets_it_wait(house: House) -> None:

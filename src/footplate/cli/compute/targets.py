@@ -1,32 +1,21 @@
-"""`footplate compute`."""
+"""`footplate compute list`, `show`, `queue`, `create`, `delete` and `remove`."""
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 import click
 
+from footplate.cli.compute.group import compute
 from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
-from footplate.cli.main import Noun, Unusable
 from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import to_json
 from footplate.domain.records import ComputeView, Waiting
 from footplate.domain.targets import LOCAL
-from footplate.sdk.compute.targets import MANY_NODES, AmlCompute, ComputeTarget
-
-
-@click.group(cls=Noun)
-def compute() -> None:
-    """List, create and delete compute targets.
-
-    `local` always exists: the server's machine, which runs as many jobs at once as its cores allow. A cluster is a
-    queue: it limits how many nodes run at once. Runs that do not fit wait, with a reason.
-    """
-
+from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
 _SHOWN_OPTIONS = ("description", "vm_size", "vm_priority", "tags")
 
@@ -157,47 +146,23 @@ def create(
 
 
 @compute.command()
-@click.argument("kind")
-@click.argument("name")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the engine; repeatable.")
-@click.option(
-    "--max-nodes", type=click.IntRange(1), default=MANY_NODES, show_default=True, help="Nodes that may run at once."
-)
+@click.argument("name", shell_complete=names_of("computes"))
 @workspace_option
-@json_option
-def add(
-    kind: str, name: str, options: tuple[str, ...], max_nodes: int, workspace_name: str | None, as_json: bool
-) -> None:
-    """Add a compute target on an engine of the server: KIND is the engine, such as `local`.
-
-    A value that is valid JSON (a number, a list, an object) is passed as such. An unknown engine or option is an error
-    that lists the valid ones.
-    """
-    workspace = open_workspace(workspace_name)
-    given: dict[str, Any] = {"max_nodes": max_nodes, **dict(map(_option, options))}
-    wanted = ComputeTarget.engine_configuration(kind, **given)
-    made = ComputeTarget.attach(workspace, name, wanted)
-    if as_json:
-        emit(workspace.session.api.computes.get(workspace.id, made.name))
-    else:
-        say(f"{made.name} is ready: runs there start through the engine {kind!r}")
-
-
-def _option(text: str) -> tuple[str, Any]:
-    key, separator, value = text.partition("=")
-    if not separator or not key:
-        raise Unusable(f"--option {text!r} is not KEY=VALUE", "write it as: --option partition=gpu")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
+def delete(name: str, workspace_name: str | None) -> None:
+    """Delete a compute target that has no active runs."""
+    _delete(name, workspace_name)
+    say(f"{name} is deleted")
 
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
 @workspace_option
-def delete(name: str, workspace_name: str | None) -> None:
-    """Delete a cluster that has no active runs."""
+def remove(name: str, workspace_name: str | None) -> None:
+    """Remove a target from the workspace, like `delete`. A cluster behind it is not touched."""
+    _delete(name, workspace_name)
+    say(f"{name} is removed")
+
+
+def _delete(name: str, workspace_name: str | None) -> None:
     workspace = open_workspace(workspace_name)
     workspace.session.api.computes.delete(workspace.id, name)
-    say(f"{name} is deleted")
