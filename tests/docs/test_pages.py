@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.servers import RcloneS3
+from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
+from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
-CHECKED_BELOW = {"data.md", "environments.md", "hung-and-failed-runs.md", "tabular-data.md"}
+CHECKED_BELOW = {"data.md", "environments.md", "hung-and-failed-runs.md", "slurm.md", "tabular-data.md"}
 ONLY_SHOWN = {"gpus.md", "team-server.md"}
 """Their commands need GPUs or listen on the network; tests/e2e/test_gpus.py and test_sdk_team.py run the same."""
 
@@ -75,6 +81,27 @@ def test_data_guide_runs(bucket: None, run_page: Run) -> None:
 def test_environments_guide_runs(run_page: Run, tmp_path: Path) -> None:
     make_wheel(tmp_path / "my-project" / "dist", "mine", "1.0")
     assert run_page(GUIDES / "environments.md")
+
+
+@pytest.fixture
+def slurm(home: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Provide a Slurm cluster, and a server on its login node. `~` is a disk of its own on each node."""
+    if reason := why_no_slurm() or why_no_namespaces():
+        pytest.skip(reason)
+    with contextlib.closing(PrivateNetwork(nodes=1)) as network, SlurmCluster(network, hide=[home]) as cluster:
+        command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+        variables = {**environment, **cluster.variables, "HOME": str(cluster.scratch)}
+        server = subprocess.Popen([*network.enter(network.server), *command], env=variables)
+        try:
+            wait_until((home / "server.json").exists)
+            yield
+        finally:
+            server.terminate()
+            server.wait(timeout=120)
+
+
+def test_slurm_guide_runs(slurm: None, run_page: Run) -> None:
+    assert "trained on n0" in "".join(run_page(GUIDES / "slurm.md"))
 
 
 def test_guide_to_failed_runs_shows_stacks_and_restarts(run_page: Run) -> None:
