@@ -80,7 +80,7 @@ class AgentJobs:
     def build(self, record: RunRecord) -> AgentJob:
         """Return the job for the engine of the run's target, which may have changed since the submission."""
         capacity, access = self._capacity(record), self.access(record)
-        check_run_options(self.engine(record), record.spec.target, record.spec.engine_options)
+        check_run_options(self._load_engine(capacity.engine), record.spec.target, record.spec.engine_options)
         return AgentJob(
             run=record.id,
             attempt=record.attempt,
