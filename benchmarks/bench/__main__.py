@@ -25,6 +25,7 @@ from bench.table import render
 
 BENCHMARKS = (
     "submit_latency",
+    "slurm_latency",
     "log_call",
     "ingest",
     "import_time",
