@@ -14,7 +14,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import DefaultDict, Dict, List, Mapping, Optional, Sequence, Tuple
+from heapq import merge
+from typing import DefaultDict, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 _HORIZON = 10 * 365 * 86400.0
 """The assumed duration of a run without a time limit: long, but finite. Otherwise a run that waits for it would have no
@@ -25,9 +26,8 @@ _CLOSING = 60.0
 """How long a run that has reached its time limit may still take to finish."""
 
 _LOOK_AHEAD = 100
-"""How many runs of a queue are planned.
-
-Later ones wait behind them all, so that thousands of waiting runs stay cheap.
+"""How many runs of a queue are planned. Later ones wait behind them all, so that a decision costs the same however many
+wait.
 """
 
 _GPUS = ""
@@ -45,7 +45,7 @@ class TargetQueue:
 
 @dataclass(frozen=True)
 class Ticket:
-    """A waiting run. Tickets are served by priority (higher first), then by arrival."""
+    """A waiting run. Tickets are served in the order of `rank`."""
 
     run: str
     line: str
@@ -58,7 +58,10 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Allocation:
-    """A run that has nodes, and the latest end by its time limit; None if it has no limit."""
+    """A run that has nodes, and the latest end by its time limit; None if it has no limit.
+
+    One allocation may stand for several runs of a queue that end together and have no GPUs.
+    """
 
     run: str
     line: str
@@ -75,28 +78,52 @@ class Wait:
     promised: Optional[float] = None  # the latest start as things are now; None if it cannot be known
 
 
+Rank = Tuple[int, float, str]
+
+
+def rank(priority: int, arrived: float, run: str) -> Rank:
+    """Return the sort key of a waiting run: higher priorities first, then first come, first served."""
+    return -priority, arrived, run
+
+
 def admit(
-    waiting: Sequence[Ticket],
+    waiting: Mapping[str, Iterable[Ticket]],
     holding: Sequence[Allocation],
     lines: Mapping[str, TargetQueue],
     now: float,
     gpus: int = 0,
-) -> Tuple[List[str], List[Wait]]:
-    """Return the runs to start now, in order, and the position and the reason of each run that waits.
+) -> Decision:
+    """Decide about the waiting runs, given by queue in the order of `rank`. Only those that are planned are read.
 
     A run that cannot fit at all (its target was made smaller) does not block others. The queue does not refuse more
     GPUs than exist: such a run starts and fails with an explanation.
     """
-    started: List[str] = []
-    waits: List[Wait] = []
     queues = _Queues(holding, lines, gpus, now)
-    for ticket in sorted(waiting, key=lambda t: (lines[t.line].yields, -t.priority, t.arrived, t.run)):
+    decision = Decision(queues)
+    planned = [queues.planned(name, tickets) for name, tickets in waiting.items()]
+    for ticket in merge(*planned, key=lambda t: (lines[t.line].yields, *rank(t.priority, t.arrived, t.run))):
         wait = queues.call(ticket)
         if wait is None:
-            started.append(ticket.run)
+            decision.started.append(ticket.run)
         else:
-            waits.append(wait)
-    return started, waits
+            decision.waits[ticket.run] = wait
+    return decision
+
+
+class Decision:
+    """The runs to start now, in order, and the position and the reason of each planned run that waits."""
+
+    def __init__(self, queues: _Queues) -> None:
+        self.started: List[str] = []
+        self.waits: Dict[str, Wait] = {}
+        self._queues = queues
+
+    def wait_of(self, ticket: Ticket, position: int) -> Optional[Wait]:
+        """Return the reason of a waiting run; None if it came later than this decision.
+
+        `position`: its present place in the queue, for a run behind the planned ones.
+        """
+        return self.waits.get(ticket.run) or self._queues.explain(ticket, position)
 
 
 class _Queues:
@@ -115,26 +142,45 @@ class _Queues:
             self._plan.take(now, _expected_end(held, now), {held.line: held.nodes, _GPUS: held.gpus})
             self._seat(held.run, held.line, held.nodes, held.gpus)
 
+    def planned(self, line: str, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
+        """Yield the runs of a queue until enough of them wait."""
+        for ticket in tickets:
+            if self._is_full(line):
+                return
+            yield ticket
+
+    def _is_full(self, line: str) -> bool:
+        return len(self._ahead[line]) >= _LOOK_AHEAD
+
     def call(self, ticket: Ticket) -> Optional[Wait]:
         """Return None when the ticket may start, otherwise how long it waits and why."""
-        line = self._lines[ticket.line]
-        if ticket.nodes > line.max_nodes:
-            reason = f"it needs {_count(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
-            return self._wait(ticket, reason)
-        gpus = ticket.gpus if ticket.gpus <= self._gpus else 0
-        ahead = self._ahead[ticket.line]
-        begins = self._now + _HORIZON
-        if len(ahead) < _LOOK_AHEAD:
-            seconds = 2 * _HORIZON if ticket.seconds is None else ticket.seconds + _CLOSING
-            begins = self._plan.reserve({ticket.line: ticket.nodes, _GPUS: gpus}, seconds)
+        if self._is_impossible(ticket):
+            return self._wait(ticket, self._why_impossible(ticket))
+        gpus = self._wanted(ticket)
+        seconds = 2 * _HORIZON if ticket.seconds is None else ticket.seconds + _CLOSING
+        begins = self._plan.reserve({ticket.line: ticket.nodes, _GPUS: gpus}, seconds)
         if begins <= self._now:
             self._seat(ticket.run, ticket.line, ticket.nodes, gpus)
             return None
         wait = self._wait(ticket, self._reason(ticket, gpus), begins if begins < self._now + _HORIZON / 2 else None)
-        ahead.append(ticket.run)
+        self._ahead[ticket.line].append(ticket.run)
         if gpus:
             self._ahead[_GPUS].append(ticket.run)
         return wait
+
+    def explain(self, ticket: Ticket, position: int) -> Optional[Wait]:
+        """Return why a run waits that is behind all planned ones; None if all were planned."""
+        if not self._is_full(ticket.line):
+            return None
+        if self._is_impossible(ticket):
+            return Wait(ticket.run, position, self._why_impossible(ticket))
+        return Wait(ticket.run, position, self._reason(ticket, self._wanted(ticket), position - 1))
+
+    def _wanted(self, ticket: Ticket) -> int:
+        return ticket.gpus if ticket.gpus <= self._gpus else 0
+
+    def _is_impossible(self, ticket: Ticket) -> bool:
+        return ticket.nodes > self._lines[ticket.line].max_nodes
 
     def _seat(self, run: str, line: str, nodes: int, gpus: int) -> None:
         self._busy[line] += nodes
@@ -147,7 +193,12 @@ class _Queues:
 
     # ── Reasons ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _reason(self, ticket: Ticket, gpus: int) -> str:
+    def _why_impossible(self, ticket: Ticket) -> str:
+        line = self._lines[ticket.line]
+        return f"it needs {_count(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
+
+    def _reason(self, ticket: Ticket, gpus: int, behind: Optional[int] = None) -> str:
+        """Return why it waits. `behind`: the number of runs before a run that is not planned."""
         line, busy = self._lines[ticket.line], self._busy[ticket.line]
         reasons: List[str] = []
         before = self._ahead[ticket.line]
@@ -156,12 +207,13 @@ class _Queues:
         if gpus > self._gpus - sum(self._users.values()):
             before = before if reasons else self._ahead[_GPUS]
             reasons.append(self._gpus_used(gpus))
-        if not reasons and len(before) < _LOOK_AHEAD:  # it would fit
+        if not reasons and behind is None:  # it would fit
             limit = "a time limit" if ticket.seconds is None else "a shorter time limit"
             whom = _listed(before or self._ahead[_GPUS])
             return f"it could delay {whom}, ahead of it in the queue: {limit} may let it go first"
-        if before:
-            waits = f"{_count(len(before), 'run')} {'waits' if len(before) == 1 else 'wait'} before it"
+        count = len(before) if behind is None else behind
+        if count:
+            waits = f"{_count(count, 'run')} {'waits' if count == 1 else 'wait'} before it"
             reasons.append(f"and {waits}" if reasons else waits)
         return ", ".join(reasons)
 

@@ -195,7 +195,7 @@ class ComputeService:
             current_nodes=nodes.current,
             target_nodes=nodes.target,
             resized=max(view.modified, nodes.changed or 0.0),
-            waiting_runs=len(self._store.runs.waiting(view.workspace, view.name)),
+            waiting_runs=self._lines.count_waiting(view.workspace, view.name),
             gpus=gpus,
             busy_gpus=busy_gpus,
         )

@@ -46,7 +46,7 @@ class GpuAllocator:
         if refusal is not None:
             return self._orchestrator.tell(record.id, events.RunFailed(refusal), record.attempt)
         with self._guard:
-            others = [other for other in self._store.runs.active(with_nodes=True) if other.id != record.id]
+            others = [other for other in self._lines.active() if other.id != record.id]
             held, before = _held(others), self._waiting_before(record, others, machines)
             taken = {*held, *_devices_of(before)}
             if not _waits_firmly(machines):
@@ -79,7 +79,8 @@ class GpuAllocator:
         return [
             other
             for other in others
-            if run_status.is_ready(other)
+            if other.nodes
+            and run_status.is_ready(other)
             and not run_status.is_equipped(other)
             and other.outcome is None
             and _waits_firmly(self._machines(other))

@@ -209,18 +209,10 @@ class Runs:
             found.setdefault(row.id, []).append(row)
         return [_child(group, of_child) for of_child in found.values()]
 
-    def waiting(self, workspace: str, target: str) -> builtins.list[RunRecord]:
-        """Return the queue of a compute target, oldest first."""
-        return self._records(statements.WAITING, workspace=workspace, target=target)
-
-    def _records(self, query: Select[Any], **asked: str) -> builtins.list[RunRecord]:
+    def _records(self, query: Select[Any]) -> builtins.list[RunRecord]:
         with self._database.read() as connection:
-            rows = connection.execute(query, asked).all()
+            rows = connection.execute(query).all()
         return [_record(row) for row in rows]
-
-    def holding(self, workspace: str, target: str) -> builtins.list[RunRecord]:
-        """Return the runs that hold nodes of the target, from provisioning to finalizing."""
-        return self._records(statements.HOLDING_NODES, workspace=workspace, target=target)
 
     def busy_nodes(self, workspace: str, target: str) -> int:
         """Count the nodes of the target that runs hold, from provisioning to finalizing."""

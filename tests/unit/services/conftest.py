@@ -77,14 +77,16 @@ class FakeEngine:
 
 
 class Statements:
-    """The SQL statements that a store executes, counted by the name of the thread."""
+    """The SQL statements that a store executes: their number by the name of the thread, and all texts."""
 
     def __init__(self, store: Storage) -> None:
         self.count: Counter[str] = Counter()
+        self.texts: list[str] = []
         event.listen(store.database.engine, "before_cursor_execute", self._take)
 
-    def _take(self, *_: object) -> None:
+    def _take(self, _connection: object, _cursor: object, statement: str, *_: object) -> None:
         self.count[threading.current_thread().name] += 1
+        self.texts.append(statement)
 
 
 class Bulletin:

@@ -6,7 +6,8 @@ effects        effects of jobs: resolve the environment, launch and stop agents;
 agent_jobs     the description of a run's agents for an engine
 agent_archives archives that agents on other machines fetch
 scheduler      the thread that admits waiting runs; covered by `test_queues`
-queues         gathers the queues from the store
+queues         the queues with the capacity of their targets
+queue_book     active runs by target, in memory
 watcher        the thread that asks engines about agents; its promises: `tests/e2e/test_ops_kill.py`
 client_watcher the thread that ends interactive runs whose process is gone
 alarms         the thread that wakes runs at recorded times

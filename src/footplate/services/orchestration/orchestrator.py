@@ -65,12 +65,13 @@ class Orchestrator:
         self._publish = publish
         self._home = home
         self._notifications = notifications
+        self._lines = lines
         self._active: set[str] = set()
         self._order = RecordOrder()
         self._tracking = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self._effects = Effects(store, home, jobs, self.tell)
-        self._scheduler = Scheduler(store, lines, self.tell)
+        self._scheduler = Scheduler(lines, self.tell)
         self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, watch_seconds)
         clock = ServerClock(home)
         self._alarms = Alarms(self.tell, clock)
@@ -195,7 +196,7 @@ class Orchestrator:
                 return
             (self._active.discard if over else self._active.add)(record.id)
             self.groups.note(record)
-            self._scheduler.note(record)
+            self._lines.note(record)
             self._watcher.note(record)
             self._clients.note(record)
 
@@ -230,7 +231,7 @@ class Orchestrator:
 
     def _release_gpus(self, record: RunRecord, _: Effect) -> None:
         """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""
-        for other in self._store.runs.active(with_nodes=True):
-            if run_status.is_ready(other) and not run_status.is_equipped(other):
+        for other in self._lines.active():
+            if other.nodes and run_status.is_ready(other) and not run_status.is_equipped(other):
                 self._publish(f"turn:{other.id}")
         self._scheduler.look_at(record.workspace, record.spec.target)

@@ -1,4 +1,4 @@
-"""Gather the input of the queue's decision from the store: waiting runs, resources in use, and capacity.
+"""Gather the input of the queue's decision: waiting runs, resources in use, and capacity.
 
 Each target has its own nodes and its own queue. But all nodes of the local engine are one machine with one set of GPUs:
 if it has some, all its queues are planned together.
@@ -6,82 +6,118 @@ if it has some, all its queues are planned together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from footplate.domain import gpus, queue
-from footplate.domain.records import RunRecord, Stage
+from footplate.domain.records import RunRecord
 from footplate.domain.runs import run_status
 from footplate.engines.base import Engine
 from footplate.errors import NotFound
 from footplate.services.capacity import Capacity, capacity_of
+from footplate.services.orchestration.queue_book import QueueBook, Target, target_of
 from footplate.storage import Storage
 
 
 @dataclass(frozen=True)
-class QueueSnapshot:
-    """The queues at one moment."""
+class SharedQueues:
+    """Queues that are planned together, because their targets share `gpus`."""
 
-    records: dict[str, RunRecord]  # of the waiting runs
-    tickets: list[queue.Ticket]
-    holding: list[queue.Allocation]
-    lines: dict[str, queue.TargetQueue]
+    capacities: dict[Target, Capacity]
     gpus: int
+
+    @property
+    def lines(self) -> dict[str, queue.TargetQueue]:
+        return {
+            _name(target): queue.TargetQueue(target[1], capacity.max_nodes, capacity.yields)
+            for target, capacity in self.capacities.items()
+        }
+
+    def ticket(self, record: RunRecord) -> queue.Ticket:
+        spec, line = record.spec, _name(target_of(record))
+        wanted = gpus.wanted(spec, self.capacities[target_of(record)].gpus, self.gpus)
+        nodes = spec.distribution.node_count
+        return queue.Ticket(record.id, line, nodes, spec.priority, record.created, spec.max_seconds, wanted)
+
+
+@dataclass(frozen=True)
+class QueueSnapshot:
+    """The queues at one moment. `waiting`, by name, is read only as far as it is needed."""
+
+    queues: SharedQueues
+    waiting: Mapping[str, Iterable[queue.Ticket]]
+    unexplained: list[RunRecord]  # waiting runs that do not show a reason yet
+    holding: list[queue.Allocation]
 
 
 class QueueReader:
-    """The queues of all compute targets, as the store knows them."""
+    """The queues of all compute targets."""
 
     def __init__(self, store: Storage, load_engine: Callable[[str], Engine]) -> None:
         self._store = store
         self._load_engine = load_engine
+        self._book = QueueBook()
+        self.note = self._book.note
+        self.queued = self._book.queued
+        self.active = self._book.active
 
-    def look(self, workspace: str, target: str, now: float) -> QueueSnapshot:
-        """Return the queue of a target, with those that share GPUs with it. Raises NotFound for a deleted target.
+    def count_waiting(self, workspace: str, target: str) -> int:
+        return self._book.count_waiting((workspace, target))
 
-        The resources in use are left out if nobody waits for them.
+    def waiting(self, workspace: str, target: str) -> list[RunRecord]:
+        """Return the queue of a target."""
+        return list(self._book.waiting((workspace, target)))
+
+    def look(self, workspace: str, target: str, now: float) -> QueueSnapshot | None:
+        """Return the queue of a target, with those that share GPUs with it; None if nobody waits there.
+
+        Raises NotFound for a deleted target.
         """
         capacity = capacity_of(self._store, workspace, target)
         there = self._gpus_of(capacity.engine)
-        if there:
-            known = self._store.runs.active(with_nodes=True)
-            capacities = self._capacities(known, capacity.engine)
-        else:
-            queued = self._store.runs.waiting(workspace, target)
-            known = [*queued, *self._store.runs.holding(workspace, target)] if queued else []
-            capacities = {(workspace, target): capacity}
-        records = [record for record in known if _target(record) in capacities]
-        waiting = [record for record in records if record.stage is Stage.QUEUED]
-        having = [record for record in records if run_status.holds_nodes(record)]
-        return QueueSnapshot(
-            {record.id: record for record in waiting},
-            [_ticket(r, gpus.wanted(r.spec, capacities[_target(r)].gpus, there)) for r in waiting],
-            [_holding(r, _has_gpus(r, capacities[_target(r)], there), now) for r in having],
-            {_name(key): queue.TargetQueue(key[1], found.max_nodes, found.yields) for key, found in capacities.items()},
-            there,
-        )
+        targets = self._book.targets() if there else [(workspace, target)]
+        if not any(self._book.count_waiting(each) for each in targets):
+            return None
+        queues = SharedQueues(self._capacities(targets, capacity.engine), there)
+        unexplained = [record for each in queues.capacities for record in self._book.unexplained(each)]
+        waiting = {_name(each): map(queues.ticket, self._book.waiting(each)) for each in queues.capacities}
+        return QueueSnapshot(queues, waiting, unexplained, self._holding(queues.capacities, there, now))
+
+    def _holding(self, capacities: dict[Target, Capacity], there: int, now: float) -> list[queue.Allocation]:
+        if not there:
+            return [held for target in capacities for held in self._book.allocations(target, _name(target), now)]
+        return [
+            _holding(record, _has_gpus(record, capacity, there), now)
+            for target, capacity in capacities.items()
+            for record in self._book.holding(target)
+        ]
 
     def gpus_in_use(self, engine: str) -> tuple[int, int]:
         """Return how many GPUs the nodes of an engine have, as far as known, and how many of them runs use."""
         there = self._gpus_of(engine)
-        active = self._store.runs.active(with_nodes=True) if there else []
+        active = self._book.active() if there else []
         return there, sum(len(run_status.held_gpus(record)) for record in active)
 
     def promised_gpus(self, engine: str, records: Iterable[RunRecord]) -> int:
-        """Count the GPUs of this engine's machine that these runs have requested and not yet received."""
+        """Count the GPUs of this engine's machine that these runs have requested and not yet received, up to all."""
         there = self._gpus_of(engine)
         undecided = [r for r in records if r.outcome is None and not _is_decided(r)] if there else []
-        capacities = self._capacities(undecided, engine)
-        known = [(record, capacities[_target(record)]) for record in undecided if _target(record) in capacities]
-        return sum(gpus.wanted(record.spec, capacity.gpus, there) for record, capacity in known)
+        capacities = self._capacities({target_of(record) for record in undecided}, engine)
+        known = [(record, capacities[target_of(record)]) for record in undecided if target_of(record) in capacities]
+        promised = 0
+        for record, capacity in known:
+            promised += gpus.wanted(record.spec, capacity.gpus, there)
+            if promised >= there:
+                break  # thousands may wait
+        return promised
 
     def _gpus_of(self, engine: str) -> int:
         shape = self._load_engine(engine).node_shape()
         return 0 if shape is None else shape.gpus
 
-    def _capacities(self, records: Iterable[RunRecord], engine: str) -> dict[tuple[str, str], Capacity]:
-        found: dict[tuple[str, str], Capacity] = {}
-        for workspace, target in {_target(record) for record in records}:
+    def _capacities(self, targets: Iterable[Target], engine: str) -> dict[Target, Capacity]:
+        found: dict[Target, Capacity] = {}
+        for workspace, target in targets:
             try:
                 capacity = capacity_of(self._store, workspace, target)
             except NotFound:
@@ -91,11 +127,7 @@ class QueueReader:
         return found
 
 
-def _target(record: RunRecord) -> tuple[str, str]:
-    return record.workspace, record.spec.target
-
-
-def _name(target: tuple[str, str]) -> str:
+def _name(target: Target) -> str:
     return "/".join(target)
 
 
@@ -111,16 +143,8 @@ def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
     return gpus.wanted(record.spec, capacity.gpus, there)
 
 
-def _ticket(record: RunRecord, wanted: int) -> queue.Ticket:
-    spec = record.spec
-    nodes = spec.distribution.node_count
-    return queue.Ticket(
-        record.id, _name(_target(record)), nodes, spec.priority, record.created, spec.max_seconds, wanted
-    )
-
-
 def _holding(record: RunRecord, has: int, now: float) -> queue.Allocation:
     """Return the resources of a run. Its time limit counts from the start of the script, which may be still to come."""
     limit = record.spec.max_seconds
     ends = None if limit is None else (record.started or now) + limit
-    return queue.Allocation(record.id, _name(_target(record)), record.spec.distribution.node_count, ends, has)
+    return queue.Allocation(record.id, _name(target_of(record)), record.spec.distribution.node_count, ends, has)

@@ -13,20 +13,17 @@ from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
 from footplate.domain.runs import events
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.effects import Tell
-from footplate.services.orchestration.queues import QueueReader
-from footplate.storage import Storage
+from footplate.services.orchestration.queue_book import Target, target_of
+from footplate.services.orchestration.queues import QueueReader, SharedQueues
 
 log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    def __init__(self, store: Storage, lines: QueueReader, tell: Tell) -> None:
-        self._store = store
+    def __init__(self, lines: QueueReader, tell: Tell) -> None:
         self._lines = lines
         self._tell = tell
-        self._waits: dict[str, Waiting] = {}
-        self._queued: set[str] = set()
-        self._queued_guard = threading.Lock()
+        self._decisions: dict[Target, tuple[SharedQueues, queue.Decision]] = {}  # the last ones
         self._dirty: set[tuple[str, str]] = set()
         self._wake = threading.Condition()
         self._stopping = threading.Event()
@@ -50,16 +47,16 @@ class Scheduler:
 
     def waiting(self, run: str) -> Waiting | None:
         """Return why a queued run waits and its queue position, as of the last look at the queue."""
-        return self._waits.get(run)
+        found = self._lines.queued(run)
+        return None if found is None else self._explain(*found)
 
-    def note(self, record: RunRecord) -> None:
-        """Take notice of a run that changed."""
-        with self._queued_guard:
-            if record.stage is Stage.QUEUED:
-                self._queued.add(record.id)
-            else:
-                self._queued.discard(record.id)
-                self._waits.pop(record.id, None)
+    def _explain(self, record: RunRecord, position: int) -> Waiting | None:
+        queues, decision = self._decisions.get(target_of(record), (None, None))
+        if queues is None or decision is None:
+            return None
+        ticket = queues.ticket(record)
+        wait = decision.wait_of(ticket, position)
+        return wait and Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
 
     def _schedule_forever(self) -> None:
         while True:
@@ -85,29 +82,28 @@ class Scheduler:
         try:
             snapshot = self._lines.look(workspace, target, now)
         except NotFound as error:
-            for record in self._store.runs.waiting(workspace, target):
+            for record in self._lines.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # ended in the meantime
                     cause = Cause("no_target", error.message, error.hint)
                     self._tell(record.id, events.RunFailed(cause), record.attempt)
             return
-        if not snapshot.tickets:
+        if snapshot is None:
+            self._decisions.pop((workspace, target), None)
             return
-        started, waits = queue.admit(snapshot.tickets, snapshot.holding, snapshot.lines, now, snapshot.gpus)
-        for run in started:
+        queues = snapshot.queues
+        decision = queue.admit(snapshot.waiting, snapshot.holding, queues.lines, now, queues.gpus)
+        self._decisions.update(dict.fromkeys(queues.capacities, (queues, decision)))
+        for run in decision.started:
             with contextlib.suppress(Conflict):  # canceled in the meantime
                 self._tell(run, events.RunAdmitted())
-        tickets = {ticket.run: ticket for ticket in snapshot.tickets}
-        for wait in waits:
-            with self._queued_guard:
-                if wait.run in self._queued:  # not canceled since we looked: otherwise the entry would stay for ever
-                    self._waits[wait.run] = _as_waiting(wait, tickets[wait.run])
-            if snapshot.records[wait.run].waiting is None:
-                with contextlib.suppress(Conflict):
-                    self._tell(wait.run, events.WaitReasonChanged(wait.reason, wait.position))
+        for record in snapshot.unexplained:
+            self._show_reason(record.id)
 
-
-def _as_waiting(wait: queue.Wait, ticket: queue.Ticket) -> Waiting:
-    return Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
+    def _show_reason(self, run: str) -> None:
+        waiting = self.waiting(run)
+        if waiting is not None:
+            with contextlib.suppress(Conflict):
+                self._tell(run, events.WaitReasonChanged(waiting.reason, waiting.position))
 
 
 def with_waiting(view: RunView, waiting: Waiting | None) -> RunView:

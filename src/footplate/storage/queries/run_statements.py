@@ -16,13 +16,10 @@ HAS_NODES = runs.c.kind.in_(kinds_with_nodes())
 _c = runs.c
 _parents = runs.alias("parents")
 _records = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == _c.key)
-_of_target = (_c.workspace == bindparam("workspace"), _c.target == bindparam("target"))
 
 RECORD = _records.where(_c.id == bindparam("run"))
 ACTIVE_RECORDS = _records.where(_c.stage.in_(ACTIVE)).order_by(_c.key)
 ACTIVE_WITH_NODES = ACTIVE_RECORDS.where(HAS_NODES)
-WAITING = _records.where(_c.stage == Stage.QUEUED.value, *_of_target).order_by(_c.key)
-HOLDING_NODES = _records.where(_c.stage.in_(HOLDING), *_of_target, HAS_NODES).order_by(_c.key)
 
 PLACE = select(_c.key, _c.workspace).where(_c.id == bindparam("run"))
 CREATED_BY = select(_c.created_by).where(_c.key == bindparam("key"))
