@@ -12,6 +12,7 @@ import pytest
 
 from footplate.engines.base import AgentJob, NodeResources
 from footplate.engines.ray import RayEngine
+from footplate.errors import InvalidInput, Unavailable
 from footplate.testing.engine_suite import EngineSuite
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.ray_cluster import TOKEN, RayCluster
@@ -69,3 +70,12 @@ def arena(tmp_path: Path, cluster: RayCluster) -> Iterator[RayArena]:
 
 class TestRayEngine(EngineSuite):
     pass
+
+
+def test_a_target_asks_the_head_for_its_nodes(cluster: RayCluster, tmp_path: Path) -> None:
+    options = RayArena(tmp_path, cluster).options
+    assert RayEngine().reach(options) == 3
+    with pytest.raises(Unavailable, match="does not answer"):
+        RayEngine().reach({**options, "address": "http://127.0.0.1:1"})
+    with pytest.raises(InvalidInput, match="the option address is 'head'"):
+        RayEngine().reach({"address": "head"})

@@ -301,6 +301,25 @@ def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, 
     assert run.get_details()["runDefinition"]["engineOptions"] == {"hold": str(hold)}
 
 
+def test_check_probes_every_node_of_a_target(cluster: Any, footplate: Any, tmp_path: Path) -> None:
+    report = footplate.json("compute", "check", "far", "--timeout", "300")
+    assert report["usable"] and [node["node"] for node in report["nodes"]] == [0, 1]
+    for node in report["nodes"]:
+        found = {finding["name"]: (finding["state"], finding["message"]) for finding in node["findings"]}
+        assert found["network"] == ("ok", "reaches all 2 nodes")
+        assert found["server"][1].startswith("http://10.77.0.1:8000 answers")
+        assert "not visible" in found["home"][1] and found["clock"][0] == "ok"
+        assert found["packages"][0] == "warn", "the network of the test leads nowhere"
+    shown = footplate("compute", "check", "far", "--nodes", "1", "--timeout", "300")
+    assert "containers" in shown.stdout and "far is usable" in shown.stderr
+    cluster.workspace.session.api.computes.change(
+        cluster.workspace.id, "far", options={**cluster._view.options, "hold": str(tmp_path / "never")}
+    )
+    stuck = footplate("compute", "check", "far", "--timeout", "5", code=1)
+    assert "0 of 2 nodes have answered: the probe did not start within 5 s" in stuck.stderr
+    assert f"{tmp_path / 'never'} does not exist" in stuck.stderr
+
+
 TRIAL = """
 import argparse, os
 from azureml.core import Run

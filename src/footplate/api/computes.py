@@ -6,7 +6,7 @@ from typing import Any, Iterator, Mapping, Optional
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
-from footplate.domain.records import ComputeView, EngineView
+from footplate.domain.records import ClusterView, ComputeView, EngineView
 from footplate.domain.targets import LOCAL
 
 
@@ -47,6 +47,11 @@ class ComputesApi(ApiNoun):
     def get(self, workspace: str, name: str) -> ComputeView:
         found = self._get("/workspaces/{workspace}/computes/{name}", workspace=workspace, name=name)
         return from_json(ComputeView, found)
+
+    def cluster(self, workspace: str, name: str) -> ClusterView:
+        """Ask the cluster of a target how many machines it has."""
+        path = "/workspaces/{workspace}/computes/{name}/cluster"
+        return from_json(ClusterView, self._get(path, workspace=workspace, name=name))
 
     def change(
         self,

@@ -101,6 +101,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "footplate compute add ray cluster --address http://head:8265 --gpus 1",
         "footplate compute add slurm gpu --partition gpu --max-nodes 8 --time-limit 2:00:00",
     ),
+    "compute check": ("footplate compute check gpu", "footplate compute check gpu --nodes 2 --timeout 300"),
     "compute create": ("footplate compute create pair --max-nodes 2",),
     "compute delete": ("footplate compute delete pair",),
     "compute engines": ("footplate compute engines slurm",),

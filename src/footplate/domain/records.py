@@ -224,6 +224,13 @@ class ComputeView:
 
 
 @dataclass(frozen=True)
+class ClusterView:
+    """The machines behind a compute target. `machines`: how many there are now; null if only the nodes know."""
+
+    machines: Optional[int] = None
+
+
+@dataclass(frozen=True)
 class EngineView:
     """An engine of the server: the options of its compute targets with their meaning, and those that a run may
     override. `problem`: why it cannot be used.

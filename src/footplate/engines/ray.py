@@ -56,12 +56,19 @@ class RayEngine:
         "driver_python": "interpreter on the head that has ray, for runs on several nodes; default python3",
         **COMMON_OPTIONS,
     }
+    run_options = ("resources",)
 
     def __init__(self) -> None:
         self._canceled: set[str] = set()  # handles that this server has canceled
 
     def node_shape(self) -> None:
         return None
+
+    def reach(self, options: Mapping[str, Any]) -> int:
+        """Return how many nodes the cluster has now; an autoscaler may add more."""
+        head = Head.of(options)
+        head.check_version()
+        return head.count_nodes()
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.node_count < 1:

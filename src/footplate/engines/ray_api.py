@@ -117,6 +117,9 @@ class Head:
     def cluster_status(self) -> dict[str, Any]:
         return self._ask("GET", "/api/cluster_status").get("data") or {}
 
+    def count_nodes(self) -> int:
+        return sum(node["state"] == "ALIVE" for node in self._list("/api/v0/nodes?limit=10000"))
+
     def version(self) -> str:
         return str(self._ask("GET", "/api/version").get("ray_version"))
 

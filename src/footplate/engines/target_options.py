@@ -60,6 +60,7 @@ def check_run_options(engine: Engine, target: str, options: Mapping[str, Any]) -
             reason = f"the engine {engine.name!r} of {target!r} has no option {name!r}"
         hint = "leave it out: this engine lets runs override nothing"
         raise InvalidInput(reason, _hint(name, allowed, "a run can override ") if allowed else hint)
+    check_options(engine, options)
 
 
 def _hint(name: str, known: Mapping[str, str], opening: str = "its options are ") -> str:

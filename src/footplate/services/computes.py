@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate.domain import scaling, shapes
-from footplate.domain.records import ComputeView, EngineView
+from footplate.domain.records import ClusterView, ComputeView, EngineView
 from footplate.domain.specs import MAX_PROCESSES
 from footplate.domain.targets import LOCAL, SERVICES
 from footplate.engines import target_options
@@ -94,13 +94,15 @@ class ComputeService:
     def _check_cluster(self, view: ComputeView) -> None:
         engine = self._load_engine(view.engine)
         self._try_options(engine, view, {})
-        if not isinstance(engine, ClusterEngine):
-            return
-        try:
-            engine.reach(view.options)
-        except Unavailable as error:  # not passed on: clients retry it for minutes
-            hint = "correct the address, or add the target without this check: --no-check, check=False"
-            raise InvalidInput(f"the cluster of {view.name!r} does not answer: {error.message}", hint) from None
+        if isinstance(engine, ClusterEngine):
+            _reach(engine, view)
+
+    def cluster(self, workspace: str, name: str) -> ClusterView:
+        """Ask the cluster of a target how many nodes it has. Raise InvalidInput if it does not answer."""
+        view = self.definition(workspace, name)
+        engine = self._load_engine(view.engine)
+        one_machine = engine.node_shape() is not None
+        return ClusterView(1 if one_machine else _reach(engine, view) if isinstance(engine, ClusterEngine) else None)
 
     def _try_options(self, engine: Engine, view: ComputeView, overrides: Mapping[str, Any]) -> None:
         """Have the engine render a job that is never submitted: it raises InvalidInput for a bad value."""
@@ -224,6 +226,14 @@ class ComputeService:
         if read_settings(self._home).shapes == "exact":
             raise InvalidInput(text, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
         return [f"{text}: the run uses the resources that exist"]
+
+
+def _reach(engine: ClusterEngine, view: ComputeView) -> int | None:
+    try:
+        return engine.reach(view.options)
+    except Unavailable as error:  # not passed on: clients retry it for minutes
+        hint = "correct the address, or add the target without this check: --no-check, check=False"
+        raise InvalidInput(f"the cluster of {view.name!r} does not answer: {error.message}", hint) from None
 
 
 def _always_there(name: str, workspace: str, slots: int) -> ComputeView:

@@ -21,7 +21,8 @@ REACH: dict[Reach, set[str]] = {
         "list_workspaces", "put_blob",
     },
     Reach.WORKSPACE: {
-        "change_dataset", "change_model", "ensure_experiment", "get_compute", "get_dataset", "get_dataset_by_id",
+        "change_dataset", "change_model", "ensure_experiment", "get_cluster", "get_compute", "get_dataset",
+        "get_dataset_by_id",
         "get_datastore", "get_default_datastore", "get_environment", "get_lineage", "get_model", "get_secret",
         "get_workspace", "list_computes", "list_datasets", "list_datastores", "list_environments", "list_experiments",
         "list_files_of_dataset", "list_models", "list_runs", "list_secrets", "list_endpoints", "get_endpoint",

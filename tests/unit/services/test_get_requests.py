@@ -67,6 +67,7 @@ NAMED = {"datastores": "workspaceblobstore", "datasets": "set", "models": "net",
 
 
 WITHOUT_SUBJECT = (
+    "/agent-archives/{digest}",  # no agent was started on another machine
     "/locks/{digest}/build",  # no build was started
     "/runs/{run}/trials",  # the run is not a sweep
     "/runs/{run}/sweep-analysis",

@@ -3,12 +3,14 @@
 group       the group itself
 targets     list, show, queue, create, delete, remove
 adding      add, engines: targets on Ray, Slurm and other engines
+checking    check: a probe on every node
 
 `tests/e2e/test_cli_commands.py`, `tests/e2e/test_clusters.py` and `tests/e2e/test_namespace_engine.py` cover all of it
 on a server.
 """
 
 from footplate.cli.compute import adding as adding
+from footplate.cli.compute import checking as checking
 from footplate.cli.compute import targets as targets
 from footplate.cli.compute.group import compute
 

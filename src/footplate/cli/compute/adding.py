@@ -72,6 +72,7 @@ def add(
         emit(workspace.session.api.computes.get(workspace.id, made.name))
         return
     say(f"{made.name} is ready: runs there start through the engine {kind!r}")
+    say(f"test its nodes with: footplate compute check {made.name}")
 
 
 @compute.command()

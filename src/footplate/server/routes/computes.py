@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import ComputeView, EngineView
+from footplate.domain.records import ClusterView, ComputeView, EngineView
 from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
@@ -57,6 +57,13 @@ def list_computes(workspace: str, services: ServicesOf) -> Response:
 def get_compute(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a compute target with its nodes."""
     return answer(services.computes.get(workspace, name))
+
+
+@router.get("/workspaces/{workspace}/computes/{name}/cluster", response_model=ClusterView)
+@requires(Right.READ_WORKSPACE)
+def get_cluster(workspace: str, name: str, services: ServicesOf) -> Response:
+    """Ask the cluster of a compute target how many machines it has."""
+    return answer(services.computes.cluster(workspace, name))
 
 
 @router.patch("/workspaces/{workspace}/computes/{name}", response_model=ComputeView)

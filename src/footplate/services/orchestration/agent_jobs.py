@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from footplate.domain import gpus
 from footplate.domain.records import RunRecord
@@ -81,6 +82,7 @@ class AgentJobs:
         """Return the job for the engine of the run's target, which may have changed since the submission."""
         capacity, access = self._capacity(record), self.access(record)
         check_run_options(self._load_engine(capacity.engine), record.spec.target, record.spec.engine_options)
+        options = {**capacity.options, **record.spec.engine_options}
         return AgentJob(
             run=record.id,
             attempt=record.attempt,
@@ -89,10 +91,10 @@ class AgentJobs:
             token=access.token,
             home=access.home,
             bundle=None if access.home else self._archives.bundle(),
-            resources=_resources(record, capacity),
+            resources=_resources(record, capacity, options),
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,
-            options={**capacity.options, **record.spec.engine_options},
+            options=options,
         )
 
     def access(self, record: RunRecord) -> ServerAccess:
@@ -106,11 +108,11 @@ class AgentJobs:
         return capacity_of(self._store, record.workspace, record.spec.target)
 
 
-def _resources(record: RunRecord, capacity: Capacity) -> NodeResources:
+def _resources(record: RunRecord, capacity: Capacity, options: Mapping[str, Any]) -> NodeResources:
     firm = [need.count for need in gpus.needs(record.spec, capacity.gpus) if need.firm]
     return NodeResources(
         cpus=capacity.cpus,
         memory=capacity.memory,
         gpus=max(firm) if firm else None,
-        custom=dict(capacity.options.get("resources") or {}),
+        custom=dict(options.get("resources") or {}),
     )

@@ -1,0 +1,45 @@
+"""`footplate compute check`: what works on the nodes of a target, and what would not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from footplate.cli.compute.group import compute
+from footplate.cli.console import emit, say, word
+from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
+from footplate.cli.tables import table
+from footplate.sdk.compute.checking import check_target
+
+
+@compute.command()
+@click.argument("name", shell_complete=names_of("computes"))
+@click.option("--nodes", type=click.IntRange(1), metavar="N", help="Nodes to test.  [default: all of the cluster]")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, metavar="SECONDS",
+    help="How long to wait for the nodes to start, and then for their answers.",
+)  # fmt: skip
+@workspace_option
+@json_option
+def check(name: str, nodes: int | None, timeout: float, workspace_name: str | None, as_json: bool) -> int:
+    """Test the nodes of a compute target: what works there, what would not, and why.
+
+    A run starts a probe on each node, all at the same time, with the node's own Python. `warn` marks what only some
+    runs need, `fail` what nothing works without. The exit code is 1 if something fails or a node does not answer.
+    """
+    report = check_target(open_workspace(workspace_name), name, nodes, timeout)
+    if as_json:
+        emit({**asdict(report), "usable": report.is_usable})
+        return 0 if report.is_usable else 1
+    rows = [
+        [f"{node['node']} {node['host']}", finding["name"], word(finding["state"]), finding["message"]]
+        for node in report.nodes
+        for finding in node["findings"]
+    ]
+    if rows:
+        table(["node", "check", "state", "finding"], rows, wrap=["finding"])
+    if report.problem:
+        say(f"{len(report.nodes)} of {report.asked} nodes have answered: {report.problem}")
+    say(f"{name} {'is usable' if report.is_usable else 'has problems'}; see also: footplate runs show {report.run}")
+    return 0 if report.is_usable else 1
