@@ -26,6 +26,7 @@ from bench.table import render
 BENCHMARKS = (
     "submit_latency",
     "slurm_latency",
+    "ray_latency",
     "log_call",
     "ingest",
     "import_time",

@@ -19,8 +19,10 @@ from footplate.testing.wheels import make_wheel
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"
 CHECKED_BELOW = {"data.md", "environments.md", "hung-and-failed-runs.md", "slurm.md", "tabular-data.md"}
-ONLY_SHOWN = {"gpus.md", "team-server.md"}
-"""Their commands need GPUs or listen on the network; tests/e2e/test_gpus.py and test_sdk_team.py run the same."""
+ONLY_SHOWN = {"gpus.md", "kubernetes.md", "ray.md", "team-server.md"}
+"""Their commands need GPUs or a cluster, or listen on the network; tests/e2e/test_gpus.py, test_ray.py and
+test_sdk_team.py run the same.
+"""
 
 Run = Callable[[Path], list[str]]
 

@@ -267,8 +267,8 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
         if canceled:
             return Observation("exited", nobody)
         return Observation("exited", nobody, reason="somebody stopped the Ray job", ended_by="stopped_elsewhere")
-    if job.get("error_type") in _NOT_STARTED:
-        return Observation("gone", reason=ray_api.first_line(message))
+    if job.get("error_type") in _NOT_STARTED:  # not lost: the next submission of the same attempt may succeed
+        return Observation("exited", nobody, reason=ray_api.first_line(message))
     result = _result(message)
     if result is not None:
         codes = {**nobody, **{int(node): code for node, code in result["codes"].items()}}

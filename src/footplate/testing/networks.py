@@ -62,6 +62,10 @@ class PrivateNetwork:
         """Return the address of a node inside the network."""
         return f"10.77.0.{11 + node}"
 
+    @property
+    def addresses(self) -> list[str]:
+        return [self.address(node) for node in range(len(self.nodes))]
+
     def enter(self, namespace: str) -> list[str]:
         """Return the beginning of a command line that runs the rest of it in this namespace."""
         return ["nsenter", f"--net=/run/netns/{namespace}"]

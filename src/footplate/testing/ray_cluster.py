@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,14 @@ from footplate.testing.waiting import wait_until
 
 TOKEN = "a-token-for-the-ray-cluster-of-the-tests-000000"
 JOBS_PORT = 8265
+HEAD_OPTIONS = {"num-cpus": "0", "dashboard-host": "0.0.0.0"}
+"""Options of `ray start` on the head, as the guide to Kubernetes has them."""
+
 _HEAD_PORT = 6379
-_MARKER = "RAY_CLUSTER_OF_TESTS"
 _STORE_BYTES = 80_000_000  # the smallest object store that Ray accepts, nearly
 
 # Ray notices a lost raylet within seconds, starts no idle workers, and reports nothing to anybody.
-_SETTINGS = {
+SETTINGS = {
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "10000",
@@ -56,7 +57,6 @@ class RayCluster:
         # Not below TMPDIR: the path of a Unix socket is short.
         self._folder = Path(tempfile.mkdtemp(prefix="fpr", dir="/tmp"))
         (self._folder / "ray").mkdir()
-        self._marker = uuid.uuid4().hex
         self._hidden: list[str] = []
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
         self._forwarder = Forwarder(network, network.server, network.address(0), JOBS_PORT)
@@ -81,9 +81,13 @@ class RayCluster:
     def wait_until_ready(self) -> None:
         """Wait until every node that was started has joined and the head accepts jobs."""
         try:
-            wait_until(lambda: len(self.alive_nodes()) == len(self._nodes) and self._has_job_agent(), interval=0.2)
+            wait_until(self._is_ready, interval=0.2)
         except AssertionError:
             raise Unavailable(f"the Ray cluster did not start: {self.logs()}", "see its own messages") from None
+
+    def _is_ready(self) -> bool:
+        assert all(process.poll() is None for process in self._nodes.values()), "a node has ended"
+        return len(self.alive_nodes()) == len(self._nodes) and self._has_job_agent()
 
     def hide(self, *directories: Path | str) -> None:
         """Cover directories, on all nodes, with an empty file system. Processes that already run do not see them."""
@@ -120,6 +124,12 @@ class RayCluster:
         _kill(lambda: self._pids(node))
         self._nodes.pop(node).wait()
 
+    def restart(self) -> None:
+        """Start all nodes again: the head has forgotten everything, and its workers with it."""
+        for node in list(self._nodes):
+            self.kill_node(node)
+        self._start_all()
+
     def kill_raylet(self, node: int) -> None:
         """Kill only the raylet of a node. Its workers notice that and end; processes that they started may not."""
         for pid in self._pids(node):
@@ -139,8 +149,9 @@ class RayCluster:
         own += ["--object-store-memory", str(_STORE_BYTES), "--include-log-monitor", "false"]
         head = f"{self.network.address(0)}:{_HEAD_PORT}"
         if node == 0:
-            own += ["--head", "--port", str(_HEAD_PORT), "--num-cpus", "0", "--temp-dir", str(self._folder / "ray")]
-            return [ray, "start", *own, "--dashboard-host", "0.0.0.0", "--dashboard-port", str(JOBS_PORT)]
+            own += ["--head", "--port", str(_HEAD_PORT), "--temp-dir", str(self._folder / "ray")]
+            own += [f"--{name}={value}" for name, value in HEAD_OPTIONS.items()]
+            return [ray, "start", *own, "--dashboard-port", str(JOBS_PORT)]
         own += ["--num-cpus", str(self._cpus), "--num-gpus", "0", "--resources", json.dumps(self._resources)]
         return [ray, "start", *own, "--address", head]
 
@@ -149,19 +160,26 @@ class RayCluster:
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
         home = self._folder / f"home{node}"
         home.mkdir(exist_ok=True)
-        return {**kept, **_SETTINGS, "PATH": path, "HOME": str(home), _MARKER: f"{self._marker}/{node}"}
+        return {**kept, **SETTINGS, "PATH": path, "HOME": str(home)}
+
+    def processes_with(self, variable: str) -> dict[int, str]:
+        """Return the command lines of the cluster's processes that were started with such a variable."""
+        wanted = variable.encode()
+        return {
+            pid: _command_line(pid).replace(b"\0", b" ").decode(errors="replace")
+            for pid in self._pids()
+            if any(each.startswith(wanted) for each in _environment(pid).split(b"\0"))
+        }
 
     def home(self, node: int) -> Path:
         """Return the home directory of the user on this node."""
         return self._folder / f"home{node}"
 
     def _pids(self, node: int | None = None) -> list[int]:
-        """Return the processes of the cluster or of one node, by the variable that all of them have inherited."""
-        wanted = f"{_MARKER}={self._marker}/{'' if node is None else node}".encode()
-        return [
-            pid for pid in (int(name) for name in os.listdir("/proc") if name.isdigit())
-            if any(each.startswith(wanted) for each in _environment(pid).split(b"\0"))
-        ]  # fmt: skip
+        """Return the processes of the cluster or of one node: those in its network namespace."""
+        names = self.network.nodes if node is None else [self.network.nodes[node]]
+        wanted = {f"net:[{os.stat(f'/run/netns/{name}').st_ino}]" for name in names}
+        return [pid for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()) if _network(pid) in wanted]
 
     # ── The head's answers ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -217,6 +235,13 @@ def _kill(find: Any) -> None:
         return not left
 
     wait_until(none_left)
+
+
+def _network(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return ""
 
 
 def _environment(pid: int) -> bytes:

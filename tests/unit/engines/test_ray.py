@@ -140,8 +140,9 @@ def test_an_ended_job_is_submitted_again_under_another_id(head: FakeHead) -> Non
 
 
 def test_a_job_that_waited_too_long_gets_a_driver_that_waits(head: FakeHead) -> None:
-    engine, handle = submitted(head, status="FAILED", error_type="JOB_SUPERVISOR_ACTOR_START_TIMEOUT")
-    assert observe(engine, handle).state == "gone"
+    engine, handle = submitted(head, status="FAILED", error_type="JOB_SUPERVISOR_ACTOR_START_TIMEOUT",
+                               message="it took too long\nmore")  # fmt: skip
+    assert observe(engine, handle) == Observation("exited", {0: None}, reason="it took too long")
     engine.submit(engine.prepare(job(head)))
     assert head.jobs["r1.2"]["entrypoint"].endswith(" gang")
 

@@ -1,0 +1,210 @@
+"""The training loop on a real Ray cluster whose nodes see neither the server's home nor its source code."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import footplate
+from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from azureml.core.compute import ComputeTarget
+from azureml.core.runconfig import PyTorchConfiguration
+from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
+from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
+from footplate.testing.waiting import wait_until
+
+SOURCE = Path(footplate.__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[RayCluster]:
+    if reason := why_no_namespaces():
+        pytest.skip(reason)
+    network = PrivateNetwork(nodes=3)
+    try:
+        with RayCluster(network) as cluster:
+            yield cluster
+    finally:
+        network.close()
+
+
+@pytest.fixture
+def cluster(started: RayCluster, home: Path) -> Iterator[RayCluster]:
+    """The cluster, blind for the server's files. Afterwards nothing of a run may be left on it."""
+    started.hide(home, SOURCE)
+    yield started
+    started.end_jobs()
+    wait_until(lambda: not started.processes_with("FOOTPLATE_"))
+    started.reveal(home, SOURCE)
+
+
+@pytest.fixture
+def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
+    """A server that knows the head by the name that the guide uses, and its token where Ray keeps it."""
+    network = cluster.network
+    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{network.address(0)} head\n")
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text(TOKEN)
+    named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(tmp_path / "hosts")]
+    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+    variables = {**os.environ, "HOME": str(tmp_path)}
+    server = subprocess.Popen([*network.enter(network.server), *named, *command], env=variables)
+    try:
+        wait_until((home / "server.json").exists)
+        yield
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(timeout=120)
+
+
+@pytest.fixture
+def target(server: None, project: Path, cluster: RayCluster) -> Any:
+    options: dict[str, Any] = {"address": cluster.address, "token_file": "~/.ray/auth_token"}
+    wanted = ComputeTarget.engine_configuration("ray", max_nodes=4, **options)
+    return ComputeTarget.attach(Workspace.from_config(), "ray", wanted)
+
+
+def describe(target: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> ScriptRunConfig:
+    Path("src").mkdir(exist_ok=True)
+    Path("src/train.py").write_text(text)
+    return ScriptRunConfig("src", "train.py", list(arguments), compute_target=target, environment=here, **settings)
+
+
+def submit(config: Any) -> Any:
+    return Experiment(Workspace.from_config(), "ray").submit(config)
+
+
+def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
+    return run.get_details_with_logs()["logFiles"].get(name, "")
+
+
+def details_of(run: Run) -> str:
+    return json.dumps(run.get_detailed_status())
+
+
+TRAIN = """
+import os, sys, time
+from azureml.core import Run
+run = Run.get_context()
+home, gate = sys.argv[1:]
+assert os.listdir(home) == [], "the server's home is visible"
+assert not any("RAY_JOB" in name for name in os.environ), "variables of the agent reached the script"
+run.log("accuracy", 0.5)
+print("waiting at the gate", flush=True)
+while not os.path.exists(gate):
+    time.sleep(0.05)
+run.log("accuracy", 0.75)
+os.makedirs("outputs", exist_ok=True)
+with open("outputs/model.txt", "w") as file:
+    file.write("weights")
+print("trained", flush=True)
+"""
+
+
+def test_training_survives_the_agent_and_leaves_nothing(
+    target: Any, cluster: RayCluster, here: Environment, home: Path, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    run = submit(describe(target, here, TRAIN, str(home), str(gate)))
+    wait_until(lambda: "waiting at the gate" in log_of(run))
+    wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
+    (address,) = [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]]
+    disk = cluster.home(cluster.network.addresses.index(address)) / ".cache/footplate"
+    (lock,) = disk.glob(f"work/{run.id}/node_0/agent.lock")
+    killed = json.loads(lock.read_text())["pid"]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: json.loads(lock.read_text())["pid"] != killed)
+    gate.touch()
+    run.wait_for_completion()
+    assert run.get_metrics()["accuracy"] == [0.5, 0.75]
+    assert log_of(run) == "waiting at the gate\ntrained\n"
+    run.download_file("outputs/model.txt", "model.txt")
+    assert Path("model.txt").read_text() == "weights"
+    wait_until(lambda: run.id not in {job["submission_id"] for job in cluster.ask("/api/jobs/")})
+    assert not list(disk.glob("work/*"))
+
+
+GANG = """
+import os, socket, sys, time
+from azureml.core import Run
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+assert address in ("10.77.0.12", "10.77.0.13"), address
+if rank == 0:
+    with socket.create_server((address, port)) as server:
+        peer, where = server.accept()
+        print("met", where[0], peer.recv(64).decode(), flush=True)
+        assert where[0] != address
+    Run.get_context().log("score", float(sys.argv[2]))
+else:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with socket.create_connection((address, port), timeout=5) as peer:
+                peer.sendall(f"rank {rank} of {size}".encode())
+            break
+        except OSError:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+"""
+
+
+def test_trials_on_two_nodes_meet_over_their_network(target: Any, here: Environment) -> None:
+    script = describe(target, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    space = GridParameterSampling({"--score": choice(1, 3)})
+    goal = PrimaryMetricGoal.MAXIMIZE
+    run = submit(HyperDriveConfig(space, "score", goal, 2, max_concurrent_runs=1, run_config=script))
+    run.wait_for_completion()
+    best = run.get_best_run_by_primary_metric()
+    assert best.get_metrics()["score"] == 3.0
+    assert "rank 1 of 2" in log_of(best, "user_logs/std_log_process_00.txt")
+
+
+SLEEP = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
+
+
+def test_queued_runs_say_why_and_cancel_and_a_foreign_stop_end_runs(
+    target: Any, cluster: RayCluster, here: Environment, tmp_path: Path
+) -> None:
+    first, second = (submit(describe(target, here, SLEEP, str(tmp_path / name))) for name in ("first", "second"))
+    wait_until(lambda: (tmp_path / "first").exists() and (tmp_path / "second").exists())
+    third = submit(describe(target, here, SLEEP, str(tmp_path / "third")))
+    wait_until(lambda: "the Ray cluster is full: the run needs a node with 1 CPU" in details_of(third))
+    third.cancel()
+    wait_until(lambda: third.get_status() == "Canceled")
+    cluster.ask(f"/api/jobs/{first.id}/stop", "POST")
+    wait_until(lambda: first.get_status() == "Failed")
+    second.cancel()
+    wait_until(lambda: second.get_status() == "Canceled")
+    assert not (tmp_path / "third").exists()
+
+
+def test_the_guides_run_as_they_are_printed(server: None, home: Path, tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    variables = {**os.environ, "PATH": path, "HOME": str(tmp_path), "FOOTPLATE_HOME": str(home)}
+    (tmp_path / "my-project").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(root / "tests/docs/page_runner.py"), str(root / "docs/guides/ray.md")],
+        cwd=tmp_path / "my-project", env=variables, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "trained on Ray" in done.stdout
+    (text,) = re.findall(r"```yaml\n(.*?)```", (root / "docs/guides/kubernetes.md").read_text(), re.DOTALL)
+    spec = yaml.safe_load(text)["spec"]
+    assert spec["headGroupSpec"]["rayStartParams"] == HEAD_OPTIONS
+    (head,) = spec["headGroupSpec"]["template"]["spec"]["containers"]
+    assert head["image"].endswith(f":{importlib.metadata.version('ray')}")
+    assert {variable["name"] for variable in head["env"]} <= set(SETTINGS)
