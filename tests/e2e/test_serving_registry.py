@@ -71,6 +71,8 @@ def test_a_model_knows_its_origin_and_its_signature(
         ("sample output", "outputs"),
         ("training", "inputs"),
     ]
+    check_update(Model(ws, "lines"), other, outputs)
+    model.update(sample_input_dataset=inputs, resource_configuration=resources)
     shown = footplate("models", "show", "lines").stdout
     for text in ("training: inputs:1", "age int64, height float64", lineage["snapshot"], lineage["environment_lock"]):
         assert text in shown
@@ -121,3 +123,14 @@ def test_models_are_found_by_every_filter(ws: Workspace, table: Any, tmp_path: P
         Model(ws, "net", version=3)
     with pytest.raises(UserErrorException, match="tags is"):
         Model.list(ws, tags=[1])  # type: ignore[list-item]
+
+
+def check_update(model: Model, sample: Any, outputs: Any) -> None:
+    """Give the model another sample, which takes the place of the old one; everything else stays."""
+    tags, purposes = model.tags, set(model.datasets)
+    model.update(sample_input_dataset=sample, resource_configuration=ResourceConfiguration(cpu=2))
+    found = Model(model.workspace, id=model.id)
+    assert (found.sample_input_dataset.id, found.sample_output_dataset.id) == (sample.id, outputs.id)
+    assert [column["name"] for column in found.signature["inputs"]] == ["x"] and "outputs" in found.signature
+    assert found.resource_configuration is not None and found.resource_configuration.cpu == 2
+    assert (found.tags, set(found.datasets)) == (tags, purposes)

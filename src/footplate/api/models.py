@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
@@ -49,11 +49,13 @@ class ModelsApi(ApiNoun):
         remove_tags: Sequence[str] = (),
         properties: Optional[Mapping[str, str]] = None,
         datasets: Sequence[Tuple[str, str]] = (),
+        resources: Optional[Mapping[str, Any]] = None,
+        options: Optional[Mapping[str, Any]] = None,
     ) -> ModelView:
-        """Change fields; `datasets` are added as (purpose, id)."""
+        """Change fields; `options` and `datasets`, as (purpose, id), are added."""
         body = {
             "description": description, "tags": tags, "remove_tags": list(remove_tags), "properties": properties,
-            "datasets": [list(pair) for pair in datasets],
+            "datasets": [list(pair) for pair in datasets], "resources": resources, "options": options,
         }  # fmt: skip
         path = "/workspaces/{workspace}/models/{name}/{version}"
         return from_json(ModelView, self._patch(path, body, workspace=workspace, name=name, version=version))

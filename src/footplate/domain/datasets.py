@@ -174,6 +174,10 @@ class DataUse:
     status: Optional[str] = None
 
 
+SAMPLE_INPUT, SAMPLE_OUTPUT = "sample input", "sample output"
+"""Purposes of datasets that a model has at most one of."""
+
+
 @dataclass(frozen=True)
 class ModelUse:
     """A dataset behind a model. `purpose`: the user's word for its use, or the name of the run's input."""

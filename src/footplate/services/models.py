@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 import time
+from typing import Any
 
 from footplate.domain.records import FileView, ModelView, RunView
 from footplate.domain.requests import NewModel
@@ -94,10 +95,12 @@ class ModelService:
         remove_tags: tuple[str, ...] = (),
         properties: dict[str, str] | None = None,
         datasets: tuple[tuple[str, str], ...] = (),
+        resources: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> ModelView:
         self._store.models.change(
             workspace, name, version, description=description, tags=tags, remove_tags=remove_tags,
-            properties=properties, datasets=datasets,
+            properties=properties, datasets=datasets, resources=resources, options=options,
         )  # fmt: skip
         return self._store.models.get(workspace, name, version)
 

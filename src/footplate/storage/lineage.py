@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, delete, select
 
-from footplate.domain.datasets import DataInput, DataUse, ModelUse, origin_of
+from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT, DataInput, DataUse, ModelUse, origin_of
 from footplate.errors import InvalidInput
 from footplate.storage.database import Database
 from footplate.storage.run_keys import RunKeys
@@ -117,6 +117,13 @@ def record_model(
         lines += [(name, dataset) for name, dataset in connection.execute(read).all() if dataset not in named]
     for purpose, dataset in lines:
         database.insert_new(connection, model_datasets, model=model, purpose=purpose, dataset=dataset)
+
+
+def forget_samples(connection: Connection, model: int, purposes: Sequence[str]) -> None:
+    """Remove the samples of a model that are about to be replaced."""
+    c, replaced = model_datasets.c, [each for each in purposes if each in (SAMPLE_INPUT, SAMPLE_OUTPUT)]
+    if replaced:
+        connection.execute(delete(model_datasets).where(c.model == model, c.purpose.in_(replaced)))
 
 
 def uses_of_models(connection: Connection, keys: Sequence[int]) -> dict[int, list[ModelUse]]:

@@ -14,7 +14,7 @@ from footplate.domain.records import FileView, ModelView
 from footplate.errors import NotFound
 from footplate.storage.database import Database, new_key
 from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
-from footplate.storage.lineage import record_model, uses_of_models
+from footplate.storage.lineage import forget_samples, record_model, uses_of_models
 from footplate.storage.schema import model_versions, models
 from footplate.storage.versions import Versions
 
@@ -92,12 +92,21 @@ class Models:
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
         datasets: Sequence[tuple[str, str]] = (),
+        resources: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:
-        """Change fields; None leaves a field as it is, properties are written once, and datasets are added."""
+        """Change fields; None leaves a field as it is, properties are written once, and options and datasets are added.
+
+        A sample takes the place of the one before it.
+        """
         with self._database.write() as connection:
-            key = _row(connection, workspace, name, version, lock=True).key
-            if description is not None:
-                connection.execute(update(models).where(models.c.key == key).values(description=description))
+            row = _row(connection, workspace, name, version, lock=True)
+            key, merged = row.key, {**row.options, **options} if options is not None else None
+            fields = {"description": description, "resources": resources, "options": merged}
+            given = {name: value for name, value in fields.items() if value is not None}
+            if given:
+                connection.execute(update(models).where(models.c.key == key).values(**given))
+            forget_samples(connection, key, [purpose for purpose, _ in datasets])
             MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
             record_model(self._database, connection, key, None, datasets)
 

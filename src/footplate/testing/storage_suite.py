@@ -154,6 +154,10 @@ class RegistryTests(StorageFixtures):
             store.models.change(WORKSPACE, "net", 1, properties={"p": "2"})
         model = store.models.get(WORKSPACE, "net", 1)
         assert (model.description, model.tags, model.properties) == ("better", {"b": None}, {"p": "1", "q": "2"})
+        store.models.change(WORKSPACE, "net", 1, resources={"cpu": 2}, options={"a": 1})
+        store.models.change(WORKSPACE, "net", 1, options={"b": 2})
+        model = store.models.get(WORKSPACE, "net", 1)
+        assert (model.resources, model.options, model.description) == ({"cpu": 2}, {"a": 1, "b": 2}, "better")
 
     def test_compute_targets(self, store: Storage) -> None:
         view = ComputeView("big", WORKSPACE, LOCAL, 4, 10.0, 10.0, options={"vm": "x"})

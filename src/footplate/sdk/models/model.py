@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
+from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
 from footplate.sdk import blob_transfer, notebooks
@@ -21,16 +22,9 @@ from footplate.sdk.exceptions import (
 )
 from footplate.sdk.labels import texts
 from footplate.sdk.models import model_cache
-from footplate.sdk.models.registration import (
-    CONVERTED_FROM,
-    SAMPLE_INPUT,
-    SAMPLE_OUTPUT,
-    datasets_behind,
-    local_files,
-    registration,
-)
+from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind, local_files, registration
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
-from footplate.sdk.models.signature import SIGNATURE
+from footplate.sdk.models.signature import SIGNATURE, changed_signature
 from footplate.sdk.status_line import transferring
 from footplate.sdk.timestamps import utc_text, utc_time
 from footplate.sdk.wrong_types import explained
@@ -619,14 +613,28 @@ class Model:
         folder = os.path.abspath(os.path.dirname(Model.get_model_path(self.name, self.version, self.workspace)))
         return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self._view.files}
 
-    def update(self, tags: Optional[Mapping[str, Any]] = None, description: Optional[str] = None) -> None:
-        """Replace the tags, the description, or both.
+    def update(
+        self,
+        tags: Optional[Mapping[str, Any]] = None,
+        description: Optional[str] = None,
+        sample_input_dataset: Optional[AbstractDataset] = None,
+        sample_output_dataset: Optional[AbstractDataset] = None,
+        resource_configuration: Optional[ResourceConfiguration] = None,
+    ) -> None:
+        """Replace the values that are given. Web services keep what they were deployed with.
 
         Args:
             tags: The new tags; others are removed.
             description: The new description.
+            sample_input_dataset: The new dataset with example inputs.
+            sample_output_dataset: The new dataset with example outputs.
+            resource_configuration: The resources that new web services of the model get by default.
         """
-        change: Dict[str, Any] = {}
+        samples = sample_input_dataset, sample_output_dataset
+        change: Dict[str, Any] = {"datasets": datasets_behind(self.workspace, (), *samples)}
+        change.update(changed_signature(self.signature, *samples))
+        if resource_configuration is not None:
+            change.update(resources=resource_configuration.serialize())
         if tags is not None:
             change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
         if description is not None:

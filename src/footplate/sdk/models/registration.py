@@ -6,6 +6,7 @@ import os
 import uuid
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
+from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.requests import NewModel
 from footplate.sdk.data.local_files import data_below
 from footplate.sdk.exceptions import WebserviceException
@@ -16,7 +17,6 @@ from footplate.sdk.models.signature import signature_of
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
-SAMPLE_INPUT, SAMPLE_OUTPUT = "sample input", "sample output"
 CONVERTED_FROM = "converted_from"
 """The property of a conversion that names the original."""
 

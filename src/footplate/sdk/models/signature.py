@@ -20,6 +20,14 @@ def signature_of(sample_input: Any, sample_output: Any) -> Dict[str, Any]:
     return {SIGNATURE: known} if known else {}
 
 
+def changed_signature(before: Dict[str, Any], sample_input: Any, sample_output: Any) -> Dict[str, Any]:
+    """Return {"options": {"signature": …}} with the columns of the new samples, or nothing if there are none."""
+    kinds = {"inputs": sample_input, "outputs": sample_output}
+    kept = {kind: columns for kind, columns in before.items() if kinds.get(kind) is None}
+    new = signature_of(sample_input, sample_output).get(SIGNATURE, {})
+    return {} if kept == before and not new else {"options": {SIGNATURE: {**kept, **new}}}
+
+
 def _columns(kind: str, sample: Any) -> List[Dict[str, str]]:
     """Return name and type of each column. A dataset of files has none."""
     if not hasattr(sample, "to_pandas_dataframe"):

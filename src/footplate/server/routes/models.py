@@ -38,6 +38,8 @@ class ModelChange(Body):
     remove_tags: tuple[str, ...] = ()
     properties: dict[str, str] | None = None
     datasets: tuple[tuple[str, str], ...] = ()
+    resources: dict[str, Any] | None = None
+    options: dict[str, Any] | None = None
 
 
 def _version(text: str) -> int | None:
@@ -81,7 +83,8 @@ def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> 
 @router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
 @requires(Right.REGISTER)
 def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
-    """Change the description, tags or properties of a model version, or add datasets as (purpose, id)."""
+    """Change the description, tags, properties, resources or options of a model version, or add datasets as
+    (purpose, id). A sample takes the place of the one before it."""
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 
