@@ -99,7 +99,7 @@ _OPTIONS = (
     click.option("--attempts", type=_COUNT, metavar="N", help="Attempts in total.  [default: 1]"),
     click.option(
         "--restart-on", multiple=True, type=click.Choice(list(RESTART_CAUSES)),
-        help="With --attempts: the failures to retry; repeatable.  [default: node_lost]",
+        help="With --attempts: the failures to retry; repeatable.  [default: node_lost, preempted, engine_time_limit]",
     ),
     click.option(
         "--notify", is_flag=True, default=None, help="Send a message when the run ends, as settings.ini configures it."

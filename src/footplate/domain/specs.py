@@ -63,7 +63,8 @@ RESTART_CAUSES: Dict[str, Tuple[str, ...]] = {
     "signal": ("signal",),
     "out_of_memory": ("out_of_memory",),
     "out_of_space": ("out_of_space",),
-    "time_limit": ("time_limit",),
+    "time_limit": ("time_limit", "engine_time_limit"),
+    "engine_time_limit": ("engine_time_limit",),
     "start_failed": ("start_failed", "data_failed", "launch_failed", "environment_failed"),
 }
 """The causes that a restart policy can name, and the codes of failures (`Cause.code`) that each covers."""
@@ -73,12 +74,13 @@ RESTART_CAUSES: Dict[str, Tuple[str, ...]] = {
 class RestartPolicy:
     """When a run gets another attempt by itself, as long as its `max_attempts` allows it.
 
-    `when`: never, on_failure (a failure that `causes` covers) or always (every end except a cancel). The first pause
+    `when`: never, on_failure (a failure that `causes` covers) or always (every end except a cancel). The default causes
+    are those that say nothing about the script: the engine took its nodes away. The first pause
     is `backoff_seconds`; each further one is twice as long, up to `max_backoff_seconds`.
     """
 
     when: str = "on_failure"
-    causes: Tuple[str, ...] = ("node_lost",)
+    causes: Tuple[str, ...] = ("node_lost", "preempted", "engine_time_limit")
     backoff_seconds: float = 0.0
     max_backoff_seconds: float = 300.0
 

@@ -17,6 +17,7 @@ from footplate.client.transport import Transport
 from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
+from footplate.domain.runs.run_status import AGENT_STOPPED
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
@@ -154,7 +155,8 @@ class Agent:
     # ── Causes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _cause_of_stop(self) -> Cause:
-        return Cause("canceled", self._stop.reason or "the run is to end", node=self._options.node)
+        code = AGENT_STOPPED if self._stop.by_signal else "canceled"
+        return Cause(code, self._stop.reason or "the run is to end", node=self._options.node)
 
     def _unexpected_error(self, error: Exception) -> Cause:
         """Report an unexpected error before the first rank: the next agent would only repeat it, unnoticed."""
@@ -335,7 +337,8 @@ class Agent:
                 self._reporting().tell("failed", cause=cause)
             self._ranks.end(cause.message if cause else "the run is to end", self._grace())
         # Ranks that serve others are ended when all is done: that is how they end well.
-        return None if self._is_attending and cause is not None and cause.code == "canceled" else cause
+        was_stopped = cause is not None and cause.code in ("canceled", AGENT_STOPPED)
+        return None if self._is_attending and was_stopped else cause
 
     def _report_attending(self) -> None:
         """Report, once, that only ranks are left that never end by themselves."""

@@ -14,7 +14,7 @@ from typing import Any
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.runs.root_cause import blames_another
-from footplate.node import containers, failure_causes, process_tree, ranks
+from footplate.node import containers, failure_causes, process_tree, ranks, stopping
 from footplate.node.log import say
 from footplate.node.mpi import mpirun
 from footplate.node.mpi.daemons import LOOK_SECONDS, Daemons
@@ -30,8 +30,11 @@ ranks at exit, may keep it forever, and the others wait for it in vain.
 
 _DOUBT_SECONDS = 3.0
 """Seconds for which the report of a lost peer is not final: the peer has left its group, is still exiting, and may yet
-report the root cause.
+report the root cause. The same holds for a rank that a signal ended: an engine that ends a node signals all processes,
+and the agent may receive its signal a moment later.
 """
+
+_STOP_SIGNALS = tuple(number.name for number in stopping.SIGNALS)
 
 
 class RankGroup:
@@ -194,6 +197,8 @@ class RankGroup:
         return None if self._seconds_of_doubt() > 0 else cause
 
     def _is_doubtful(self, cause: Cause) -> bool:
+        if cause.signal in _STOP_SIGNALS:
+            return True
         others = self._orders.nodes > 1 or bool(self.living())
         return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
 

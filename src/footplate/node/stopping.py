@@ -26,6 +26,7 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.reason: str | None = None
+        self.by_signal = False  # whether a signal was the first to ask, so that only the sender knows why
         self._interruptible = False
         self._deferred = False
 
@@ -72,6 +73,7 @@ class StopRequest:
         self._interrupt()
 
     def _on_signal(self, number: int, _frame: object) -> None:
+        self.by_signal = self.by_signal or self.reason is None
         self.reason = self.reason or f"the node agent was asked to stop ({signal.Signals(number).name})"
         self._interrupt()
 

@@ -356,7 +356,7 @@ def test_the_time_limit_counts_from_the_first_agent_on(node: Any, boot: str, end
     if not ends:
         second.terminate()
     assert second.wait(120) == 0
-    assert node.server.cause()["code"] == ("time_limit" if ends else "canceled")
+    assert node.server.cause()["code"] == ("time_limit" if ends else "agent_stopped")
 
 
 # ── Being stopped ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -389,7 +389,7 @@ def test_a_stop_leaves_no_process_and_keeps_the_outputs(node: Any, how: str) -> 
     else:
         node.server.stop = True
     assert agent.wait(120) == 0
-    assert node.server.cause()["code"] == "canceled"
+    assert node.server.cause()["code"] == ("agent_stopped" if how == "signal" else "canceled")
     assert node.content("outputs/early") == b"kept"
     wait_until(lambda: process_tree.identity(daemon) is None)  # the kernel may still be removing a killed process
     assert node.members() == []

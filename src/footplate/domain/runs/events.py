@@ -148,6 +148,16 @@ class AgentsMissing:
 
 
 @dataclass(frozen=True)
+class EngineEnded:
+    """The engine has ended the agents of this attempt, or has found that all of them have ended.
+
+    `cause` is None if the engine does not know why.
+    """
+
+    cause: Optional[Cause] = None
+
+
+@dataclass(frozen=True)
 class RunFailed:
     """The run failed outside its nodes: the environment, the launch, the time limit, or at the user's request."""
 
@@ -224,6 +234,7 @@ Event = Union[
     NodeLost,
     NodeVanished,
     AgentsMissing,
+    EngineEnded,
     RunFailed,
     RunCancelRequested,
     RunCompleted,
@@ -373,6 +384,7 @@ def describe(event: Event) -> str:
         NodeLost: lambda e: f"{node}: {e.cause.message}",
         NodeVanished: lambda e: f"{node}: {e.cause.message}",
         AgentsMissing: lambda e: f"node{'s' if len(e.nodes) > 1 else ''} {', '.join(map(str, e.nodes))}: no agent runs",
+        EngineEnded: lambda e: e.cause.message if e.cause else "the engine reports that all agents have ended",
         RunFailed: lambda e: e.cause.message,
         RunCancelRequested: lambda e: (
             f"cancel requested by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else "")

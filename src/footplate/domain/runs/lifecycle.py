@@ -11,10 +11,11 @@
   others:  an interactive run and a group go from ACCEPTED to RUNNING to ENDED. A group ends after its children.
 
 The first event that decides the outcome (a failed rank, a cancel, a lost node, a time limit, the last rank that
-succeeds) decides it for good, with three exceptions. A node that is lost while it ships makes a completed run a failed
+succeeds) decides it for good, with four exceptions. A node that is lost while it ships makes a completed run a failed
 one. Of several failed ranks, the first to fail is the cause, even if another node reported earlier. And a vanished node
-is the cause, not the ranks elsewhere that failed because of it. A run ends when its outcome is decided and every node
-is over.
+is the cause, not the ranks elsewhere that failed because of it. Agents that received a signal to stop do not know why:
+the run waits until the engine reports that (EngineEnded), and its reason is the cause. A run ends when its outcome is
+decided and every node is over.
 
 A run that failed or was canceled can be restarted under its id: the next attempt begins in the queue, with the
 environment that the first one resolved. The restart policy of the spec (`restarts`) begins further attempts by itself.
@@ -36,6 +37,7 @@ from footplate.domain.runs.events import (
     AnnounceEnd,
     ChildrenFinished,
     Effect,
+    EngineEnded,
     EngineReported,
     EnvironmentLocked,
     Event,
@@ -73,7 +75,7 @@ from footplate.domain.runs.events import (
 from footplate.domain.runs.outcomes import decide, with_node, working
 from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.runs.run_status import held_gpus, status
+from footplate.domain.runs.run_status import awaits_engine, held_gpus, status
 from footplate.errors import InvalidTransition
 
 _NOT_ADMITTED = (
@@ -121,7 +123,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     if ended_by == "controller":
         return group_transitions.resume(record)
     if record.outcome is not None and record.handle is not None:
-        return (StopNodes(working(record)),) if working(record) else ()
+        return (StopNodes(working(record)),) if working(record) and not awaits_engine(record) else ()
     if record.wake_at is not None:
         return (WakeRun(record.wake_at),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
@@ -135,7 +137,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
 
 _AFTER_THE_END = (
     RunCancelRequested, WarningAdded, NodesLaunched, NodeFinished, RankFailed, NodeExited, NodeWorkersFinished,
-    NodeLost, NodeVanished, AgentsMissing, RunRestarted, WakeTimeReached,
+    NodeLost, NodeVanished, AgentsMissing, EngineEnded, RunRestarted, WakeTimeReached,
 )  # fmt: skip
 
 
@@ -211,6 +213,8 @@ def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
 
 
 def _cancel_requested(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
+    if awaits_engine(record):
+        record = replace(record, outcome=None)
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
     message = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
@@ -270,6 +274,7 @@ _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     NodeLost: node_transitions.lost,
     NodeVanished: node_transitions.vanished,
     AgentsMissing: node_transitions.agents_missing,
+    EngineEnded: node_transitions.engine_ended,
     RunFailed: _run_failed,
     RunCancelRequested: _cancel_requested,
     RunCompleted: _run_completed,

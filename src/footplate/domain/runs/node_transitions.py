@@ -11,6 +11,7 @@ from typing import List, Optional
 from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs.events import (
     AgentsMissing,
+    EngineEnded,
     EngineReported,
     GpusAssigned,
     LaunchNodes,
@@ -38,7 +39,17 @@ from footplate.domain.runs.outcomes import (
     working,
 )
 from footplate.domain.runs.restarts import Decision
-from footplate.domain.runs.run_status import BEFORE_START, ENDED_NODES, NODE_LOST, OVER_NODES, is_equipped, is_ready
+from footplate.domain.runs.root_cause import blames_another
+from footplate.domain.runs.run_status import (
+    BEFORE_START,
+    ENDED_NODES,
+    NODE_LOST,
+    OVER_NODES,
+    STOPPED_ELSEWHERE,
+    awaits_engine,
+    is_equipped,
+    is_ready,
+)
 
 MAX_REVIVALS = 3
 """How often the agents of one attempt are started again before their nodes are given up."""
@@ -189,6 +200,30 @@ def _give_up(record: RunRecord, nodes: List[int], why: str, now: float) -> Decis
     hint = "see system_logs of the run, and whether the machine ran out of memory"
     causes = {index: Cause(NODE_LOST, f"lost node {index}: {why}", hint, node=index) for index in nodes}
     return lose_nodes(record, causes, now)
+
+
+def engine_ended(record: RunRecord, event: EngineEnded, now: float) -> Decision:
+    """Give up the nodes that are not over. The engine's reason replaces the report of agents that it stopped."""
+    left = [node.index for node in record.nodes if node.state not in OVER_NODES]
+    if record.stage is Stage.ENDED or not (left or awaits_engine(record)):
+        return record, ()
+    cause = event.cause or _stopped_elsewhere(record)
+    if awaits_engine(record) or (event.cause is not None and _is_consequence(record.outcome)):
+        record = replace(record, outcome=Outcome("failed", cause))
+    return lose_nodes(record, dict.fromkeys(left, cause), now) if left else settle(record, now, ())
+
+
+def _is_consequence(outcome: Optional[Outcome]) -> bool:
+    """Whether the run failed only because a rank had lost another one."""
+    cause = outcome.cause if outcome is not None and outcome.kind == "failed" else None
+    return cause is not None and blames_another(cause)
+
+
+def _stopped_elsewhere(record: RunRecord) -> Cause:
+    known = record.outcome.cause if record.outcome is not None else None
+    message = "its agents were stopped, and not by Footplate" + (f": {known.message}" if known is not None else "")
+    hint = "see who stopped them: a person, a shutdown of the machine, or another client of the engine"
+    return Cause(STOPPED_ELSEWHERE, message, hint, node=0)
 
 
 def vanished(record: RunRecord, event: NodeVanished, now: float) -> Decision:

@@ -11,7 +11,7 @@ from footplate.domain.runs.events import Effect, ForgetNodes, ScheduleQueue, Sto
 from footplate.domain.runs.restarts import Decision, backoff_seconds, begin_attempt, restarts_by_itself
 from footplate.domain.runs.root_cause import blames_another
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.runs.run_status import ENDED_NODES, MPI_FAILED, OVER_NODES
+from footplate.domain.runs.run_status import ENDED_NODES, MPI_FAILED, OVER_NODES, awaits_engine
 
 
 def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
@@ -20,13 +20,16 @@ def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     if first and kind_of(record.spec).ended_by == "controller":
         return group_transitions.end(record, outcome)
     after = replace(record, outcome=outcome) if first else record
-    effects: Tuple[Effect, ...] = (StopNodes(working(after)),) if first and working(after) else ()
+    # An engine that is ending the agents must not be asked to cancel them: it would report that as the reason. The
+    # other nodes stop with their next heartbeat.
+    stops = first and working(after) and not awaits_engine(after)
+    effects: Tuple[Effect, ...] = (StopNodes(working(after)),) if stops else ()
     return settle(after, now, effects)
 
 
 def settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decision:
     """Move on to FINALIZING when all ranks have ended, and to ENDED when all nodes are over."""
-    if record.outcome is not None and all(n.state in OVER_NODES for n in record.nodes):
+    if record.outcome is not None and all(n.state in OVER_NODES for n in record.nodes) and not awaits_engine(record):
         if restarts_by_itself(record, record.outcome):
             return begin_attempt(record, effects, now, backoff_seconds(record, now))
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None, wake_at=None)

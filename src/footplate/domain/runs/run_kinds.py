@@ -18,7 +18,7 @@ _ALWAYS = frozenset({"RunSubmitted", "RunFailed", "RunCancelRequested", "Warning
 _NODES = frozenset({
     "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined",
     "NodeProgressed", "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited",
-    "NodeFinished", "NodeLost", "NodeVanished", "AgentsMissing", "RunRestarted", "WakeTimeReached",
+    "NodeFinished", "NodeLost", "NodeVanished", "AgentsMissing", "EngineEnded", "RunRestarted", "WakeTimeReached",
 })  # fmt: skip
 
 

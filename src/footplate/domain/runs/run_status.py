@@ -19,6 +19,14 @@ BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
 NODE_LOST = "node_lost"
 """The code of a cause when a node is gone. The default restart policy retries it: it is not the script's fault."""
 
+AGENT_STOPPED = "agent_stopped"
+"""The code of a cause when an agent received a signal to stop. Only the engine knows why; until it reports that, the
+run does not end.
+"""
+
+STOPPED_ELSEWHERE = "stopped_elsewhere"
+"""The code of a cause when a person or program other than this server stopped the agents."""
+
 MPI_FAILED = "mpi_failed"
 """The code of a cause that names the launcher, because no rank is known to have failed."""
 
@@ -50,6 +58,13 @@ def status(record: RunRecord) -> str:
     if record.outcome is not None and record.outcome.kind == "canceled":
         return "CancelRequested"
     return _STATUS_OF_STAGE[record.stage]
+
+
+def awaits_engine(record: RunRecord) -> bool:
+    """Whether the agents were stopped from outside, and the engine has not yet reported why."""
+    cause = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
+    reported_by_agent = cause is not None and cause.code == AGENT_STOPPED and cause.node is not None
+    return reported_by_agent and bool(record.nodes) and record.stage is not Stage.ENDED
 
 
 def holds_nodes(record: RunRecord) -> bool:

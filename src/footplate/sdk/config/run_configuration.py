@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any, Dict, List, Optional, Sequence, Union
 
-from footplate.domain.specs import Distribution
+from footplate.domain.specs import Distribution, RestartPolicy
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config import run_configuration_file
 from footplate.sdk.config.checked_attributes import Checked, to_camel
@@ -92,7 +92,7 @@ class RunConfiguration(Checked):
         self.needs_gpus = False  # Footplate's own: as many nodes as the processes need
         self.max_attempts: Optional[int] = 1  # Footplate's own: attempts in all; None: no limit
         self.restart = "on_failure"  # Footplate's own: never, on_failure (for `restart_causes`) or always
-        self.restart_causes: List[str] = ["node_lost"]  # Footplate's own: names in `domain.specs.RESTART_CAUSES`
+        self.restart_causes: List[str] = list(RestartPolicy.causes)  # Footplate's own: of `domain.specs.RESTART_CAUSES`
         self.restart_backoff_seconds = 0.0  # Footplate's own: the first pause before another attempt; it doubles
         self.notify = False  # Footplate's own: send a message when the run ends, as settings.ini configures it
         self.engine_options: Dict[str, Any] = {}  # Footplate's own: options of the target's engine, for this run

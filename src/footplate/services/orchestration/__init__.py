@@ -9,6 +9,7 @@ scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         the queues with the capacity of their targets
 queue_book     active runs by target, in memory
 watcher        the thread that asks engines about agents; its promises: `tests/e2e/test_ops_kill.py`
+engine_ends    causes of runs whose agents the engine ended
 client_watcher the thread that ends interactive runs whose process is gone
 alarms         the thread that wakes runs at recorded times
 server_clock   the clock of deadlines: no jumps, and no downtime

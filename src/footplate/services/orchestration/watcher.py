@@ -18,6 +18,7 @@ from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
 from footplate.engines.base import Engine, Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
+from footplate.services.orchestration import engine_ends
 from footplate.services.orchestration.effects import Effects, StoreAway, Tell
 from footplate.storage import Storage
 
@@ -169,6 +170,8 @@ class AgentWatcher:
         if record.version != known.version:
             return  # the answer may be older than the record
         record = self._report(record, seen)
+        if self._report_end(record, seen):
+            return
         if self._check(record, seen):
             self._settled[run] = (record.version, seen)
 
@@ -180,6 +183,17 @@ class AgentWatcher:
             with contextlib.suppress(Conflict):
                 return self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
         return record
+
+    def _report_end(self, record: RunRecord, seen: Observation) -> bool:
+        """Report agents that the engine ended, or stopped agents that have ended; return whether that was so."""
+        if seen.state not in ("exited", "gone"):
+            return False
+        cause = engine_ends.cause_of(seen, record, self._effects.engine(record))
+        if cause is None and not run_status.awaits_engine(record):
+            return False
+        with contextlib.suppress(Conflict):
+            self._tell(record.id, events.EngineEnded(cause), record.attempt)
+        return True
 
     def _resume_unsure(self) -> None:
         for run in list(self._unsure):

@@ -27,7 +27,7 @@ nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
 causes = st.builds(
     Cause,
-    code=st.sampled_from(["a", run_status.MPI_FAILED, run_status.NODE_LOST]),
+    code=st.sampled_from(["a", run_status.MPI_FAILED, run_status.NODE_LOST, run_status.AGENT_STOPPED]),
     message=words,
     node=st.none() | nodes,
     rank=st.none() | nodes,
@@ -64,6 +64,9 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     events.NodeFinished: st.builds(events.NodeFinished, node=nodes),
     events.NodeLost: st.builds(events.NodeLost, node=nodes, cause=causes),
     events.NodeVanished: st.builds(events.NodeVanished, node=nodes, cause=causes),
+    events.EngineEnded: st.builds(
+        events.EngineEnded, cause=st.none() | causes.filter(lambda cause: cause.code != run_status.AGENT_STOPPED)
+    ),
     events.RunFailed: st.builds(events.RunFailed, cause=causes),
     events.RunCancelRequested: st.builds(events.RunCancelRequested, by=words),
     events.RunCompleted: st.just(events.RunCompleted()),
@@ -129,7 +132,8 @@ def check(record: RunRecord) -> None:
         assert record.waiting is None
     elif record.nodes:
         assert record.revivals <= MAX_REVIVALS
-        assert not (over and record.outcome), "its nodes are over and its outcome is known, but it has not ended"
+        waits = run_status.awaits_engine(record)
+        assert waits or not (over and record.outcome), "nodes are over and the outcome is known, but it has not ended"
     assert (record.ended is not None) == (record.stage is Stage.ENDED)
     assert record.stage is not Stage.RUNNING or record.started is not None
     assert (run_status.status(record) in run_status.TERMINAL) == (record.stage is Stage.ENDED)
@@ -137,8 +141,11 @@ def check(record: RunRecord) -> None:
 
 
 def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.Event) -> None:
-    """Check the three cases in which an outcome may change; a canceled run stays canceled."""
+    """Check the four cases in which an outcome may change; a canceled run stays canceled."""
     assert before.outcome is not None
+    if run_status.awaits_engine(before):
+        assert isinstance(happened, (events.EngineEnded, events.RunCancelRequested))
+        return
     assert after.outcome is not None
     assert after.outcome.kind == "failed"
     if before.outcome.kind == "completed":
@@ -221,8 +228,11 @@ def check_resume(record: RunRecord) -> None:
     elif record.spec.kind == "group":
         assert (events.EndChildren() in effects) == (record.outcome is not None)
         assert record.wake_at is None or events.WakeRun(record.wake_at) in effects
+    elif run_status.awaits_engine(record):
+        assert effects == (() if record.handle else (events.LaunchNodes(),))
     elif record.outcome is not None and record.handle is not None:
-        assert effects == (events.StopNodes(tuple(n.index for n in record.nodes if n.state not in OVER)),)
+        working = tuple(n.index for n in record.nodes if n.state not in (NodeState.EXITED, *OVER))
+        assert effects == ((events.StopNodes(working),) if working else ())
     elif record.stage is Stage.BACKOFF:
         assert record.wake_at is not None
         assert effects == (events.WakeRun(record.wake_at),)
@@ -259,7 +269,7 @@ def test_every_run_can_end(record: RunRecord, happens: list[events.Event]) -> No
     """From any state, the ordinary course of events ends a run, with the outcome that was decided first."""
     for happened in happens:
         record, _ = step(record, happened, 2.0)
-    decided, attempt = record.outcome, record.attempt
+    decided, attempt, waits = record.outcome, record.attempt, run_status.awaits_engine(record)
     nodes = range(record.spec.distribution.node_count)
     course: list[events.Event] = [
         events.RunSubmitted(),
@@ -269,13 +279,14 @@ def test_every_run_can_end(record: RunRecord, happens: list[events.Event]) -> No
     ]
     course += [event for node in nodes for event in (events.NodeJoined(node, "h", "a", {}), events.NodeStarted(node))]
     course += [event for node in nodes for event in (events.NodeExited(node), events.NodeFinished(node))]
-    course = [*course, events.RunCompleted(), events.GroupDecided(DONE), events.ChildrenFinished()]
+    course += [events.EngineEnded(), events.RunCompleted(), events.GroupDecided(DONE), events.ChildrenFinished()]
     for happened in course * (record.spec.max_attempts or 1):
         if record.wake_at is not None:
             record, _ = step(record, events.WakeTimeReached(record.wake_at), 3.0)
         record, _ = step(record, happened, 3.0)
     assert record.stage is Stage.ENDED
-    assert decided is None or record.outcome == decided or record.attempt > attempt
+    settled = decided is not None and not waits
+    assert not settled or record.outcome == decided or record.attempt > attempt
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,0 +1,49 @@
+"""The causes of runs whose agents an engine has ended: preemption, lost nodes, limits, and other clients."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from footplate.domain.records import Cause, RunRecord
+from footplate.domain.runs import run_status
+from footplate.engines.base import Engine, Observation
+
+
+class _Ending(NamedTuple):
+    """The code of the cause, its words and a hint for the user."""
+
+    code: str
+    words: str
+    hint: str
+
+
+_MORE_ATTEMPTS = "with max_attempts above 1 it continues by itself, from what it has saved in ./checkpoints"
+_ENDINGS = {
+    "preempted": _Ending("preempted", "{engine} preempted the run", _MORE_ATTEMPTS),
+    "node_lost": _Ending(run_status.NODE_LOST, "{engine} lost a node of the run", _MORE_ATTEMPTS),
+    "time_limit": _Ending("engine_time_limit", "the time limit of {engine} ended the run", _MORE_ATTEMPTS),
+    "out_of_memory": _Ending(
+        "out_of_memory", "{engine} ended the run: out of memory", "give its nodes more memory, or use less of it"
+    ),
+    "stopped_elsewhere": _Ending(
+        run_status.STOPPED_ELSEWHERE,
+        "the run was stopped in {engine}, and not by Footplate",
+        "see who stopped it there; start it again with: footplate runs restart {run}",
+    ),
+}
+"""By `Observation.ended_by`."""
+
+
+def cause_of(seen: Observation, record: RunRecord, engine: Engine) -> Cause | None:
+    """Return why the engine ended the agents; None if it did not end them.
+
+    An engine on other machines that does not know the agents any more has lost them: others would begin anew, where
+    nothing is left of what these did.
+    """
+    lost = seen.state == "gone" and not engine.shares_home
+    ending = _ENDINGS["node_lost"] if lost else _ENDINGS.get(seen.ended_by or "")
+    if ending is None:
+        return None
+    unfinished = (node.index for node in record.nodes if node.state not in run_status.OVER_NODES)
+    message = ending.words.format(engine=engine.name) + (f": {seen.reason}" if seen.reason else "")
+    return Cause(ending.code, message, ending.hint.format(run=record.id), node=next(unfinished, 0))
