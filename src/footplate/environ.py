@@ -31,6 +31,7 @@ JOURNALS = "FOOTPLATE_JOURNALS"  # directory for metrics: <run id>/<writer>.slot
 EXITS = "FOOTPLATE_EXITS"  # directory in which ranks record how they ended: rank_<n>.json
 GPUS = "FOOTPLATE_GPUS"  # indices of the rank's own GPUs
 DATA_WORKER = "FOOTPLATE_DATA_WORKER"  # argv, as JSON, of a Python that can move data
+CHECKPOINTS = "FOOTPLATE_CHECKPOINTS"  # directory that is saved while the ranks run and restored for the next attempt
 CACHE = "FOOTPLATE_CACHE"  # directory that keeps fetched data on this machine
 RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"  # program that mpirun starts for each rank
 
@@ -48,7 +49,7 @@ TEST_CACHE = "FOOTPLATE_TEST_CACHE"  # directory for environments that tests sha
 PREFIX = "FOOTPLATE_"
 AZURE_PREFIXES = ("AZUREML_", "AZ_BATCHAI_")
 _JOB_PREFIXES = ("FOOTPLATE_RUN_", *AZURE_PREFIXES)
-_JOB_NAMES = (ENDPOINT, NODE, RANK, JOURNALS, EXITS, TOKEN)
+_JOB_NAMES = (ENDPOINT, NODE, RANK, JOURNALS, EXITS, TOKEN, CHECKPOINTS)
 
 
 def belongs_to_job(name: str) -> bool:

@@ -354,3 +354,51 @@ def test_trials_have_several_nodes_and_data(cluster: Any, here: Environment, tmp
     assert json.loads(run.get_hyperparameters()[best.id]) == {"--scale": 4}
     logs = [log_of(best, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
     assert logs == [f"rank {rank} of 2 reads 2.5\n" for rank in (0, 1)]
+
+
+LONG = """
+import json, os, sys, time
+from azureml.core import Run
+run, attempt = Run.get_context(), int(os.environ["FOOTPLATE_ATTEMPT"])
+state = os.path.join(os.environ["FOOTPLATE_CHECKPOINTS"], "state.json")
+os.makedirs("checkpoints", exist_ok=True)
+first = json.load(open(state))["next"] if os.path.exists(state) else 0
+for step in range(first, 6):
+    run.log("loss", step + attempt / 10, step=step)
+    if step == 2:
+        with open(state + ".new", "w") as file:
+            json.dump({"next": 2}, file)
+        os.replace(state + ".new", state)
+    if step == 4 and attempt == 1:
+        print("waiting for the end of the node", flush=True)
+        time.sleep(600)
+"""
+
+
+def _lose(node: str, roots: Path, run: Run) -> None:
+    """End a node as a power failure does: all of its processes at once, and its disk is gone."""
+    found = subprocess.run(["ip", "netns", "pids", node], capture_output=True, text=True, check=True)
+    pids = [int(pid) for pid in found.stdout.split()]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+        if number == signal.SIGSTOP:
+            (roots / node / "work" / run.id).rename(roots / node / "gone")
+
+
+def test_a_run_whose_node_is_lost_continues_by_itself(
+    cluster: Any, here: Environment, roots: Path, network: Any
+) -> None:
+    Path("src").mkdir(exist_ok=True)
+    Path("src/train.py").write_text(LONG)
+    config = ScriptRunConfig("src", "train.py", compute_target=cluster, environment=here)
+    config.run_config.max_attempts = 2
+    run = Experiment(cluster.workspace, "far").submit(config)
+    wait_until(lambda: "waiting for the end of the node" in log_of(run))
+    wait_until(lambda: "checkpoints/state.json" in run.get_file_names())
+    wait_until(lambda: run.get_metrics()["loss"] == [0.1, 1.1, 2.1, 3.1, 4.1])
+    _lose(network.nodes[0], roots, run)
+    run.wait_for_completion()
+    assert run.attempt == 2
+    assert run.get_metrics()["loss"] == [0.1, 1.1, 2.2, 3.2, 4.2, 5.2]
+    assert any("lost a node" in line.text for line in run.story())

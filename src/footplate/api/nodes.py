@@ -7,8 +7,8 @@ from typing import Any, Iterator, Mapping, Optional, Sequence
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
-from footplate.domain.replies import HeartbeatReply, NodeEventReply, ShipmentReply
+from footplate.domain.records import Cause, FileView
+from footplate.domain.replies import HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
 from footplate.domain.shipments import Shipment
 from footplate.domain.stacks import ProcessStacks
 
@@ -50,6 +50,11 @@ class NodesApi(ApiNoun):
         """Send reports and pieces of files together; a piece that is refused ends it, and is to be sent by itself."""
         body = {"shipment": to_json(shipment)}
         return from_json(ShipmentReply, self._post("/runs/{run}/nodes/{node}/shipments", body, run=run, node=node))
+
+    def save_checkpoints(self, run: str, node: int, files: Sequence[FileView], attempt: int) -> SavedCheckpoints:
+        """Replace the saved checkpoints of the node by these files, whose blobs are in the store, all at once."""
+        body = {"files": to_json(list(files)), "attempt": attempt}
+        return from_json(SavedCheckpoints, self._put("/runs/{run}/nodes/{node}/checkpoints", body, run=run, node=node))
 
     def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
         body = {"attempt": attempt}

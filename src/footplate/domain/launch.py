@@ -14,8 +14,20 @@ from footplate.domain.datasets import DataInput, DataOutput
 from footplate.domain.records import Lock
 from footplate.domain.specs import Distribution, Program, RunSpec
 
+CHECKPOINTS = "checkpoints"
+"""The folder of the working directory that is saved while the ranks run, and restored for the next attempt."""
+
 _PORTS_OF_TORCH = 2  # for MASTER_PORT, and for the older init method where nodes share no directory
 _PORTS_OF_MPI = 2  # for the channel that starts daemons, and for AZ_BATCH_MASTER_NODE
+
+
+def checkpoint_folder(node: int) -> str:
+    """Return the folder of the run's files in which the checkpoints of a node are."""
+    return CHECKPOINTS if node == 0 else f"{CHECKPOINTS}_node_{node}"
+
+
+def checkpoint_folders(nodes: int) -> Tuple[str, ...]:
+    return tuple(checkpoint_folder(node) for node in range(nodes))
 
 
 @dataclass(frozen=True)

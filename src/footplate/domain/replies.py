@@ -92,13 +92,16 @@ class MissingBlobs:
 class MetricSeries:
     """A metric: `points` is a list of `[time, step, value]` in the order logged.
 
-    `dropped` counts points whose kind differs from the kind of the first one.
+    `dropped` counts points whose kind differs from the kind of the first one. `attempts` tells where the points of each
+    later attempt of the run begin: `[attempt, index of its first point]`. Points of earlier attempts at steps that a
+    later one repeated are left out.
     """
 
     name: str
     kind: str
     points: Any  # not a tuple of points: the codec would visit each of millions
     dropped: int = 0
+    attempts: Tuple[Tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,13 @@ class ShipmentReply:
 
     stop: bool
     stored: int
+
+
+@dataclass(frozen=True)
+class SavedCheckpoints:
+    """`skipped`: paths that the run has used for other files."""
+
+    skipped: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Journal:
 
     def __init__(self, folder: str, writer_name: Optional[str] = None) -> None:
         self.folder = os.path.abspath(folder)
-        self._prefix = writer_name or "rank_" + os.environ.get(environ.RANK, "0")
+        self._prefix = writer_name or "rank_" + os.environ.get(environ.RANK, "0") + _attempt_suffix()
         self.writer = writer_name or _unique(self._prefix)
         self._lock = threading.RLock()
         self._current: Optional[_Writer] = None
@@ -325,6 +325,12 @@ def _bind(journal: Journal, writer: _Writer, segment: _Segment) -> Log:
 
 class _TextFull(Exception):
     """The text file has no room left: offsets have 32 bits."""
+
+
+def _attempt_suffix() -> str:
+    """Return the part of a writer's name that names an attempt after the first (`journal_format.attempt_of`)."""
+    attempt = os.environ.get(environ.ATTEMPT, "1")
+    return "" if attempt == "1" else f"_attempt_{attempt}"
 
 
 def _unique(prefix: str) -> str:

@@ -53,6 +53,13 @@ def writers(folder: str) -> List[str]:
         return []
 
 
+def attempt_of(writer: str) -> int:
+    """Return the attempt of the run in which a writer was started: `rank_0_attempt_2_77_ab12` is of the second."""
+    _, found, rest = writer.partition("_attempt_")
+    number = rest.partition("_")[0]
+    return int(number) if found and number.isdigit() else 1
+
+
 def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
     """Return the slots from `offset` up to the first unfinished one: safe to ship while the writer is alive.
 

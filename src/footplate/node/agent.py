@@ -30,6 +30,7 @@ from footplate.node.ports import HeldPorts, own_address
 from footplate.node.rank_group import RankGroup
 from footplate.node.sampler import Sampler
 from footplate.node.shipping import disk_wait, outputs, salvage
+from footplate.node.shipping.checkpoints import CheckpointSaver
 from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.reporting import Reporter
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
@@ -104,6 +105,9 @@ class Agent:
         self._sampler: Sampler | None = None
         self._ports: HeldPorts | None = None
         self._is_attending = False
+        self._checkpoints: CheckpointSaver | None = None
+        self._restored: dict[str, str] = {}  # digests of this node's own checkpoints, by name
+        self._was_stopped = False
         self._leases = Leases(folder.home, folder.marker())
         self._gpu_wait_reason: str | None = None
         os.environ[process_tree.MACHINERY] = (
@@ -124,6 +128,8 @@ class Agent:
         cause = self._deliver_outputs(self._run_ranks())
         self._report_outcome(cause)
         self._clean_up()
+        if self._checkpoints is not None:
+            self._checkpoints.finish(self._ranks.ended_by_themselves(asked=self._was_stopped))
         self._ship_everything()
         return 0
 
@@ -221,7 +227,8 @@ class Agent:
         preparation.lay_out(self._orders, self._link, self._options.home, self._folder)
         if self._orders.restore:
             self._report_progress("restoring earlier outputs")
-            preparation.bring_back(self._orders, self._link, self._options.home, self._folder)
+            restored = preparation.bring_back(self._orders, self._link, self._options.home, self._folder)
+            self._restored = restored
 
     def _wait_for_gang(self) -> None:
         """Wait until every node of the gang is prepared; then all receive their plans and start."""
@@ -280,6 +287,8 @@ class Agent:
                 self._ports.let_go()
             if interpreter.container is not None:
                 self._warn(containers.hidden_gpus(interpreter.container.engine, self._orders.gpus or ()))
+            if self._folder.keeps_wd:
+                self._open_checkpoints().begin(self._restored)
             self._ranks.start(self._orders, chosen)
         except OSError as error:
             known = self._describe_full_disk(error)
@@ -289,6 +298,12 @@ class Agent:
         self._keep_mounts(self._ranks.living())
         if self._data is not None:
             self._data.send_as_written()
+
+    def _open_checkpoints(self) -> CheckpointSaver:
+        self._checkpoints = CheckpointSaver(
+            self._link, self._folder, self._orders, self._options.home, self._ranks.members, say
+        )
+        return self._checkpoints
 
     def _warn(self, words: str | None) -> None:
         if words is not None:
@@ -318,6 +333,8 @@ class Agent:
     def _watch(self) -> Cause | None:
         """Watch the ranks until they have ended, by themselves or by force; return why they did not end well."""
         self._reporting().tell("started")
+        if self._folder.keeps_wd:
+            (self._checkpoints or self._open_checkpoints()).start()
         own = os.path.join(self._folder.journals, self._orders.run)
         try:
             self._sampler = Sampler(own, self._options.node, self._folder.wd, self._options.attempt, self._own_gpus())
@@ -333,6 +350,7 @@ class Agent:
             self._ranks.sleep(self._seconds_left())
         self._ranks.close()
         if self._ranks.works():
+            self._was_stopped = True
             if cause is not None and cause.rank is not None and self._orders.nodes > 1:
                 self._reporting().tell("failed", cause=cause)
             self._ranks.end(cause.message if cause else "the run is to end", self._grace())

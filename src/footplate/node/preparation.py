@@ -15,6 +15,7 @@ from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
 from footplate.node import snapshot, tensorflow1_check
 from footplate.node.node_directory import NodeFolder, see_installed_packages
+from footplate.node.shipping import checkpoints
 from footplate.node.shipping.server_link import Link
 
 BUILD_LOG = "azureml-logs/20_image_build_log"
@@ -54,10 +55,11 @@ def _check_tensorflow1(orders: NodeOrders, path: str, script: str) -> None:
         raise Failed(Cause("start_failed", message, hint, orders.node))
 
 
-def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:
-    """Restore outputs of earlier attempts, where the script finds its checkpoints again."""
+def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> dict[str, str]:
+    """Restore outputs and checkpoints of earlier attempts; return digests of this node's own checkpoints, by name."""
     try:
         snapshot.bring_back(orders.collect, link, home, folder)
+        return checkpoints.restore(link, home, folder, orders)
     except (FootplateError, OSError) as error:
         raise _failed(orders, "outputs_failed", "the earlier outputs could not be restored", error) from None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from footplate import __version__, environ
 from footplate.domain import inherited_variables
-from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.launch import CHECKPOINTS, NodeOrders, RankPlan
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
 from footplate.node import distributions, host_info, rendezvous
@@ -67,6 +67,7 @@ def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
         environ.ENDPOINT: options.endpoint,
         environ.JOURNALS: folder.journals,
         environ.ATTEMPT: str(options.attempt),
+        environ.CHECKPOINTS: os.path.join(folder.wd, CHECKPOINTS),
         "AZ_BATCHAI_JOB_TEMP": folder.tmp,
         "AZ_BATCHAI_SHARED_JOB_TEMP": folder.shared or folder.tmp,
         "AZ_BATCHAI_JOB_WORK_DIR": folder.wd,

@@ -237,6 +237,16 @@ class RankGroup:
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
         return failure_causes.first(found, self._orders.processes > 1, tasks) if found else None
 
+    def ended_by_themselves(self, asked: bool) -> bool:
+        """Whether every rank left in an orderly way: with success, or after it was asked to end with any exit code.
+
+        A rank that failed or was killed may have left half of a file.
+        """
+        codes = [self._folder.read_rank_exit(rank.number).get("code", rank.code) for rank in self._ranks]
+        if any(rank.code is not None and rank.code < 0 for rank in self._ranks):
+            return False
+        return all(code == 0 or (asked and code is not None and code > 0) for code in codes)
+
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def close(self) -> None:

@@ -21,10 +21,10 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
     blobs = BlobFolder(os.path.join(folder.home, "blobs"))
 
     def lay(wanted: str, path: str, executable: bool = False) -> None:
-        _bring(wanted, link, home, blobs)
+        bring(wanted, link, home, blobs)
         blobs.copy_to(wanted, path, executable)
 
-    _bring(digest, link, home, blobs)
+    bring(digest, link, home, blobs)
     with blobs.open(digest) as manifest:
         materialize(manifest.read(), lay, folder.wd)
 
@@ -35,12 +35,12 @@ def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeF
     for name in names:
         for file in link.retry(lambda prefix=f"{name}/": link.files(prefix)):
             target = os.path.join(folder.wd, file.path)
-            _bring(file.digest or "", link, home, blobs)
+            bring(file.digest or "", link, home, blobs)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             blobs.copy_to(file.digest or "", target)
 
 
-def _bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
+def bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
     """Fetch the blob to a node with a store of its own, unless it is there and undamaged."""
     if home is not None:
         return

@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from footplate.domain.launch import checkpoint_folder
 from footplate.domain.records import FileView, RunRecord, Stage
 from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
-from footplate.errors import Broken, InvalidInput, NotFound
+from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
 
@@ -114,6 +115,25 @@ class FileService:
         stored, skipped = self._store.files.add(run, files, automatic, time.time(), request, attempt)
         self._publish(f"run:{run}")
         return stored, skipped
+
+    def save_checkpoints(self, run: str, node: int, files: list[FileView], attempt: int) -> list[str]:
+        """Replace the saved checkpoints of a node by these, whose blobs are in the store, all at once.
+
+        Return the skipped paths: the run has had files of that name. An agent of an earlier attempt is refused.
+        """
+        present = self._store.runs.record(run).attempt
+        if attempt != present:
+            raise Conflict(f"run {run} is at attempt {present}, not {attempt}", "this agent is of another attempt")
+        folder = checkpoint_folder(node)
+        for file in files:
+            if not file.path.startswith(f"{folder}/"):
+                raise InvalidInput(
+                    f"{file.path!r} is not a checkpoint of node {node}", f"its paths begin with {folder}/"
+                )
+            check_content(self._store, file)
+        skipped = self._store.files.replace(run, folder, files, time.time(), attempt)
+        self._publish(f"run:{run}")
+        return skipped
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
         size = self._store.logs.append(run, path, offset, data, replace)

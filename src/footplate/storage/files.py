@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, insert, literal, null, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select
 
 from footplate.domain.records import FileView
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -96,13 +96,39 @@ class RunFiles:
                 connection.execute(statement.on_conflict_do_update(index_elements=["run", "path"], set_=changed), rows)
         return stored, skipped
 
+    def replace(
+        self, run: str, folder: str, new: builtins.list[FileView], now: float, attempt: int
+    ) -> builtins.list[str]:
+        """Replace the files that an earlier call stored in `folder` by these, all at once; return the skipped paths.
+
+        A file that came there by another way stays, and its path is skipped.
+        """
+        for file in new:
+            check_path(file.path)
+        marker, c = f"{folder}/", files.c
+        with self._database.write() as connection:
+            key = self._keys.of(run, connection).key
+            self._database.hold(connection, runs.c.key, key)
+            connection.execute(delete(files).where(c.run == key, _is_below(folder), c.request == marker))
+            taken = set(connection.execute(select(c.path).where(c.run == key, _is_below(folder))).scalars())
+            stored = [file for file in new if file.path not in taken]
+            common = {"run": key, "modified": now, "automatic": True, "request": marker, "attempt": attempt}
+            if stored:
+                rows = [{**common, "path": file.path, "size": file.size, "digest": file.digest} for file in stored]
+                connection.execute(insert(files), rows)
+        return [file.path for file in new if file.path in taken]
+
+
+def _is_below(folder: str) -> ColumnElement[bool]:
+    return and_(files.c.path >= f"{folder}/", files.c.path <= f"{folder}/" + "\udcff" * LONGEST_PATH)
+
 
 def copy_outputs(connection: Connection, source: str, target: int, folders: Sequence[str]) -> None:
     """Give a new run the files that another run keeps in these folders. Its first attempt may overwrite them."""
     c, found = files.c, select(runs.c.key).where(runs.c.id == source).scalar_subquery()
-    kept = or_(*(and_(c.path >= f"{name}/", c.path <= f"{name}/" + "\udcff" * LONGEST_PATH) for name in folders))
+    kept = or_(*map(_is_below, folders))
     names = ("run", "path", "size", "digest", "modified", "automatic", "request", "attempt")
-    values = (literal(target), c.path, c.size, c.digest, c.modified, c.automatic, null(), literal(0))
+    values = (literal(target), c.path, c.size, c.digest, c.modified, c.automatic, c.request, literal(0))
     connection.execute(insert(files).from_select(names, select(*values).where(c.run == found, kept)))
 
 

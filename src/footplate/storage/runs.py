@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, false, func, or_, select, union_all, update
 
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.launch import checkpoint_folders
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
@@ -69,8 +70,9 @@ class Runs:
             RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
             RUN_LABELS.add_parameters(connection, key, parameters_of(spec.program), experiment=home.key)
             record_inputs(connection, key, spec.inputs)
-            if spec.outputs_from is not None and spec.collect:
-                copy_outputs(connection, spec.outputs_from, key, spec.collect)
+            if spec.outputs_from is not None:
+                folders = (*spec.collect, *checkpoint_folders(spec.distribution.node_count))
+                copy_outputs(connection, spec.outputs_from, key, folders)
             _add_lines(connection, key, lines)
             view = _views(connection, [key], with_spec=True)[0]
         self._recent.put(record, begun)

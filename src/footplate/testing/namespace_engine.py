@@ -159,7 +159,9 @@ def _observe(agents: list[_Agent]) -> Observation:
         return Observation("gone")
     codes = {n: a.folder.read_exit() if a.folder.exists() else 0 for n, a in enumerate(agents) if not a.is_alive()}
     if len(codes) == len(agents):
-        return Observation("exited", codes)
+        # An agent that has finished removes its directory, too, but then nobody waits for it.
+        is_lost = not any(agent.folder.exists() for agent in agents)
+        return Observation("exited", codes, ended_by="node_lost" if is_lost else None)
     held = [agent.hold for agent in agents if agent.hold and not os.path.exists(agent.hold)]
     if held:
         return Observation("queued", reason=f"{held[0]} does not exist", estimated_start=_NEVER)

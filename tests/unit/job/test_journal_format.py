@@ -125,3 +125,11 @@ def test_missing_writers_and_text_are_empty(tmp_path):
     for name in ("b.slots", "a.slots", "a.text", "other"):
         (tmp_path / name).touch()
     assert writers(str(tmp_path)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("writer", "attempt"),
+    [("rank_0_77_ab12", 1), ("rank_0_attempt_3_77_ab12", 3), ("node_1_attempt_12", 12), ("my_attempt_at", 1)],
+)
+def test_the_name_of_a_writer_tells_the_attempt(writer: str, attempt: int) -> None:
+    assert journal_format.attempt_of(writer) == attempt

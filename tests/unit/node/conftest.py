@@ -49,6 +49,7 @@ class FakeServer:
         self.journals: dict[str, bytes] = {}
         self.system: set[str] = set()
         self.files: dict[str, dict[str, Any]] = {}
+        self.checkpoints: dict[str, dict[str, Any]] = {}
         self.store = BlobFolder(str(home / "blobs"))
         self.changed = threading.Condition()
         self.socket = home / "fake.sock"
@@ -161,6 +162,9 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
                 case ["blobs", digest]:
                     with fake.store.open(digest) as blob:
                         return blob.read()
+                case ["runs", _, "nodes", _, "checkpoints"]:
+                    fake.checkpoints = {file["path"]: file for file in json.loads(body)["files"]}
+                    return {"skipped": []}
                 case ["runs", _, "files"]:
                     files = json.loads(body)["files"]
                     skipped = [file["path"] for file in files if file["path"] in fake.files]

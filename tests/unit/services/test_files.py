@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from footplate.domain.records import FileView
-from footplate.errors import Broken
+from footplate.errors import Broken, Conflict, InvalidInput
 
 from .conftest import House, run_through
 
@@ -89,3 +89,18 @@ def test_parts_of_a_blob_are_checked_again_when_its_file_changes(house: House) -
     os.utime(blobs.path(digest), ns=(before.st_atime_ns, before.st_mtime_ns))
     with pytest.raises(Broken, match="'outputs/model' of run r1 is damaged"):
         files.read("r1", model, 1, 2)
+
+
+def test_checkpoints_of_a_node_are_replaced_by_its_current_attempt_only(house: House) -> None:
+    files = house.services.files
+    house.submit("r1")
+    digest = house.store.blobs.put_bytes(b"right")
+    saved = FileView("checkpoints_node_1/a", 5, digest)
+    assert files.save_checkpoints("r1", 1, [saved], 1) == []
+    assert [file.path for file in files.list("r1")] == ["checkpoints_node_1/a"]
+    with pytest.raises(Conflict, match="at attempt 1, not 2"):
+        files.save_checkpoints("r1", 1, [], 2)
+    for wrong in (saved, FileView("checkpoints/b", 5, "0" * 64), FileView("checkpoints/b", 4, digest)):
+        with pytest.raises(InvalidInput):
+            files.save_checkpoints("r1", 0, [wrong], 1)
+    assert [file.path for file in files.list("r1")] == ["checkpoints_node_1/a"]

@@ -43,6 +43,7 @@ from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
+from footplate.domain.launch import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
@@ -61,7 +62,7 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(to_json(view))
         return
-    pairs([*_identity(view), *_data(session, view), *_reasons(view)])
+    pairs([*_identity(view), *_data(session, view), ("checkpoints", _checkpoints(session, view)), *_reasons(view)])
 
 
 def _reasons(view: RunView) -> list[tuple[str, Any]]:
@@ -119,6 +120,16 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
     uses = session.api.datasets.of_run(view.id)
     named = [(use.role, f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset) for use in uses]
     return [(verb, ", ".join(name for role, name in named if role == verb)) for verb in ("read", "wrote")]
+
+
+def _checkpoints(session: Session, view: RunView) -> str | None:
+    """Return number, size and age of the files that the next attempt begins with."""
+    folders = {f"{folder}/" for folder in checkpoint_folders(max(1, len(view.nodes)))}
+    found = [f for f in session.api.files.list(view.id, CHECKPOINTS) if f.path.startswith(tuple(folders)) and f.digest]
+    if not found:
+        return None
+    saved = max(file.modified or 0.0 for file in found)
+    return f"{counted(len(found), 'file')}, {size(sum(file.size for file in found))}, saved {ago(saved)}"
 
 
 @runs.command()

@@ -27,7 +27,7 @@ Say = Callable[[str], None]
 
 
 @dataclass
-class _Output:
+class Output:
     """A file, and its names in the run: several if there are links to it."""
 
     path: str
@@ -45,10 +45,10 @@ def collect(
     `keep`: the node directory will stay, so nothing is moved out of it. Return the names of files for which there was
     no disk space in `limit` seconds.
     """
-    store = _LocalStore(home, folder, keep) if home else _ServerStore(link)
+    store = store_of(home, link, folder, keep)
     collection = _Collection(store, link, DiskWait(link, limit, say), say)
     collection.name(store.moved_before())
-    batch: list[_Output] = []
+    batch: list[Output] = []
     for output in _find(names, folder, say):
         if store.moves(output):
             collection.store([output])
@@ -61,29 +61,29 @@ def collect(
     return collection.left_out
 
 
-def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[_Output]:
-    found: dict[str, _Output] = {}
+def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[Output]:
+    found: dict[str, Output] = {}
     for name in names:
 
         def refuse(path: str, why: str, name: str = name) -> None:
             say(f"{name}/{path} is not kept: it {why}")
 
         for path, real in regular_files(os.path.join(folder.wd, name), folder.wd, refuse):
-            found.setdefault(real, _Output(real)).names.append(f"{name}/{path}")
+            found.setdefault(real, Output(real)).names.append(f"{name}/{path}")
     return list(found.values())
 
 
 class _Collection:
     """Stores files and gives them their names in the run. On a full disk it waits: the node has the only copy."""
 
-    def __init__(self, store: _LocalStore | _ServerStore, link: Link, wait: DiskWait, say: Say) -> None:
+    def __init__(self, store: LocalStore | ServerStore, link: Link, wait: DiskWait, say: Say) -> None:
         self._store = store
         self._link = link
         self._wait = wait
         self._say = say
         self.left_out: list[str] = []
 
-    def store(self, batch: Sequence[_Output]) -> None:
+    def store(self, batch: Sequence[Output]) -> None:
         """Store all files at once, and if that fails one by one, so that one bad file does not affect the others."""
         try:
             self.name(self._wait.run(lambda: self._store.put(batch), "the outputs"))
@@ -107,7 +107,12 @@ class _Collection:
             self._say(f"{name} already exists in the run and stays as it is")
 
 
-class _LocalStore:
+def store_of(home: str | None, link: Link, folder: NodeFolder, keep: bool) -> LocalStore | ServerStore:
+    """Return the store in which a node puts files: the server's own on its machine, or the server. See `collect`."""
+    return LocalStore(home, folder, keep) if home else ServerStore(link)
+
+
+class LocalStore:
     """A store on this machine."""
 
     def __init__(self, home: str, folder: NodeFolder, keep: bool) -> None:
@@ -115,7 +120,7 @@ class _LocalStore:
         self._record = os.path.join(folder.path, "moved")
         self._keep = keep
 
-    def moves(self, output: _Output) -> bool:
+    def moves(self, output: Output) -> bool:
         return not self._keep and os.path.getsize(output.path) >= LARGE
 
     def moved_before(self) -> list[FileView]:
@@ -127,7 +132,7 @@ class _LocalStore:
             return []
         return [FileView(name, size, digest) for name, size, digest in rows if self._blobs.has(digest)]
 
-    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+    def put(self, batch: Sequence[Output]) -> list[FileView]:
         if len(batch) == 1 and self.moves(batch[0]):
             return self._move(batch[0])
         stored = self._blobs.put_files([(output.path, None) for output in batch])
@@ -135,7 +140,7 @@ class _LocalStore:
             view for output, (digest, size) in zip(batch, stored, strict=True) for view in output.views(digest, size)
         ]
 
-    def _move(self, output: _Output) -> list[FileView]:
+    def _move(self, output: Output) -> list[FileView]:
         views = output.views(*hash_file(output.path))
         with open(self._record, "a", encoding="ascii") as record:
             record.write("".join(json.dumps([view.path, view.size, view.digest]) + "\n" for view in views))
@@ -143,19 +148,19 @@ class _LocalStore:
         return views
 
 
-class _ServerStore:
+class ServerStore:
     """A store at the server: blobs that it lacks are sent."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def moves(self, _output: _Output) -> bool:
+    def moves(self, _output: Output) -> bool:
         return False
 
     def moved_before(self) -> list[FileView]:
         return []
 
-    def put(self, batch: Sequence[_Output]) -> list[FileView]:
+    def put(self, batch: Sequence[Output]) -> list[FileView]:
         hashed = [(output, *hash_file(output.path)) for output in batch]
         missing = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set[str]()
         for output, digest, _ in hashed:

@@ -138,6 +138,10 @@ class Link:
         """Name blobs that are in the store as files of the run; return the names that it had before this `key`."""
         return self._api.files.add(self._run, files, automatic=True, key=key, attempt=self._attempt).skipped
 
+    def save_checkpoints(self, files: Sequence[FileView]) -> Sequence[str]:
+        """Replace the saved checkpoints of this node by these; return the names that the run had before."""
+        return self._api.nodes.save_checkpoints(self._run, self._node, files, self._attempt).skipped
+
     def files(self, prefix: str) -> list[FileView]:
         """Return the artifacts of the run whose names begin with `prefix`."""
         return [file for file in self._api.files.list(self._run, prefix) if file.digest is not None]

@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import RunRecord
-from footplate.domain.replies import HeartbeatReply, NodeEventReply, ShipmentReply
+from footplate.domain.replies import HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
 from footplate.server.hub import Hub
 from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -19,6 +19,7 @@ from footplate.server.routes.parsing import (
     HubOf,
     ServicesOf,
     StrictCause,
+    StrictFile,
     StrictShipment,
     StrictStacks,
     poll,
@@ -55,6 +56,11 @@ class NodeShipment(Body):
 class NodeStacks(Body):
     key: str
     processes: StrictStacks
+
+
+class Checkpoints(Body):
+    files: list[StrictFile]
+    attempt: int
 
 
 class Beat(Body):
@@ -132,6 +138,13 @@ def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) ->
     """Record that a node is alive; return whether its ranks must stop, and open requests for stack traces."""
     stop = services.nodes.heartbeat(run, node, (body or Beat()).attempt)
     return answer(HeartbeatReply(stop, tuple(services.stacks.open_questions(run, node))))
+
+
+@router.put("/runs/{run}/nodes/{node}/checkpoints", response_model=SavedCheckpoints)
+@requires(Right.SERVE_AS_NODE)
+def save_checkpoints(run: str, node: int, body: Checkpoints, services: ServicesOf) -> Response:
+    """Replace the saved checkpoints of a node by these files, whose blobs are in the store, all at once."""
+    return answer(SavedCheckpoints(tuple(services.files.save_checkpoints(run, node, body.files, body.attempt))))
 
 
 @router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)

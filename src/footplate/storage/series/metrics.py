@@ -21,13 +21,14 @@ from sqlalchemy import Connection, Executable, RowMapping, bindparam, delete, fu
 
 from footplate.domain.records import Stage
 from footplate.errors import Broken, InvalidInput
-from footplate.job.journal_format import SLOT
+from footplate.job.journal_format import SLOT, attempt_of
 from footplate.storage.database import Database
 from footplate.storage.paths import check_writer
 from footplate.storage.run_keys import RunKey, RunKeys
 from footplate.storage.schema import journals, runs, series
 from footplate.storage.series import append_files
 from footplate.storage.series.append_files import KeyedLocks
+from footplate.storage.series.attempts import extent, join
 from footplate.storage.series.journals import JournalDecoder, Journals, StoredJournal
 from footplate.storage.series.summaries import WORDS, SeriesSummary, merge, series_name, summarize
 
@@ -215,24 +216,31 @@ class Metrics:
         """Return `{name, kind, points: [[time, step, value], …], dropped}` for each series, in the order first logged.
 
         Points of several writers are merged by time; each writer's own order is kept. `dropped` counts points of
-        another kind than the first. `system` chooses between machine samples and the user's metrics.
+        another kind than the first. `system` chooses between machine samples and the user's metrics. A later attempt
+        of the run replaces points from the first step on that it repeats; `attempts` tells where its points begin.
         """
         writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
         known = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
-        logged: dict[str, builtins.list[builtins.list[Any]]] = {row: [] for row in known}
+        logged: dict[str, dict[int, builtins.list[builtins.list[Any]]]] = {row: {} for row in known}
         for writer in writers:
             for wanted, points in self._decode(run, writer, known).items():
-                logged[wanted].append(points)
+                logged[wanted].setdefault(attempt_of(writer), []).append(points)
+        curves = {name: join({attempt: _merged(lists) for attempt, lists in logged[name].items()}) for name in known}
         return [
-            {"name": name, "kind": row["kind"], "points": _merged(logged[name]), "dropped": row["dropped"]}
+            {"name": name, "kind": row["kind"], "points": curves[name][0], "dropped": row["dropped"]}
+            | {"attempts": curves[name][1]}
             for name, row in known.items()
         ]
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
-        self._catch_up(run)
+        writers = self._catch_up(run)
         shown = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
-        return [{field: row[field] for field in shown} for row in self._rows(run)]
+        found = [{field: row[field] for field in shown} for row in self._rows(run)]
+        if any(attempt_of(journal.writer) > 1 for journal in writers if not journal.system):
+            curves = {curve["name"]: curve["points"] for curve in self.read(run)}
+            return [row if row["system"] else {**row, **extent(curves[row["name"]], row["kind"])} for row in found]
+        return found
 
     def _decode(self, run: str, writer: str, known: Mapping[str, RowMapping]) -> dict[str, builtins.list[Any]]:
         """Decode all points of a writer in the requested series."""

@@ -80,9 +80,9 @@ def _of_column(kind: str, column: journal_format.MetricColumn) -> SeriesSummary:
     when = when if when == when else 0.0
     if kind != "scalar":
         return SeriesSummary(kind, len(column.values), last_time=when)
-    numbers = _numbers(column.values)
+    numbers = comparable(column.values)
     last = column.values[-1]
-    rank = _numbers([last])
+    rank = comparable([last])
     return SeriesSummary(
         kind,
         len(column.values),
@@ -94,7 +94,7 @@ def _of_column(kind: str, column: journal_format.MetricColumn) -> SeriesSummary:
     )
 
 
-def _numbers(values: Sequence[Any]) -> list[float]:
+def comparable(values: Sequence[Any]) -> list[float]:
     """Return the comparable numbers: no NaN, no text, no bool; integers too large for a float are infinite."""
     kinds = set(map(type, values))
     if kinds == {float}:

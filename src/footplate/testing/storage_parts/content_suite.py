@@ -79,6 +79,15 @@ class FileTests(StorageFixtures):
         assert {f.path for f in store.files.list(run)} == {first, "a-b", "a0"}
         store.files.add(run, [self.file("a.txt"), self.file("a b/c"), self.file("A/b")], False, 60.0)
 
+    def test_a_folder_is_replaced_as_a_whole_and_others_stay(self, store: Storage, run: str) -> None:
+        store.files.add(run, [self.file("c/mine"), self.file("cc/a"), self.file("c0")], False, 50.0)
+        assert store.files.replace(run, "c", [self.file("c/a"), self.file("c/b/1")], 60.0, 1) == []
+        assert store.files.replace(run, "c", [self.file("c/a", 4), self.file("c/mine", 4)], 70.0, 2) == ["c/mine"]
+        kept = {(f.path, f.size, f.modified) for f in store.files.list(run)}
+        assert kept == {("c/a", 4, 70.0), ("c/mine", 3, 50.0), ("c0", 3, 50.0), ("cc/a", 3, 50.0)}
+        assert store.files.replace(run, "c", [], 80.0, 2) == []
+        assert [f.path for f in store.files.list(run, "c/")] == ["c/mine"]
+
     def test_one_of_two_uploads_of_a_name_wins(self, store: Storage, run: str) -> None:
         def add(i: int) -> bool:
             try:
@@ -332,6 +341,20 @@ class MetricTests(StorageFixtures):
         assert [v for v in values if v >= 1000] == [1000.0 + i for i in range(50)]
         summary = store.metrics.summary(run)[0]
         assert (summary["count"], summary["min"], summary["max"], summary["last"]) == (100, 0.0, 1049.0, 1049.0)
+
+    def test_a_later_attempt_replaces_the_steps_that_it_repeats(self, store: Storage, run: str, tmp_path: Path) -> None:
+        def write(journal: Journal, steps: range, value: float) -> None:
+            for step in steps:
+                journal.log("loss", value, step)
+
+        for writer, steps, value in (("rank_0_attempt_2_7_ab", range(1, 4), 2.0), ("rank_0_7_cd", range(3), 9.0)):
+            made = journal(tmp_path / "s", lambda j, s=steps, v=value: write(j, s, v), writer)
+            self.send(store, writer, *made)
+        (loss,) = store.metrics.read(run)
+        assert [point[1:] for point in loss["points"]] == [[0, 9.0], [1, 2.0], [2, 2.0], [3, 2.0]]
+        assert loss["attempts"] == [(2, 1)]
+        (summary,) = store.metrics.summary(run)
+        assert (summary["count"], summary["min"], summary["max"]) == (4, 2.0, 9.0)
 
     def test_machine_samples_are_kept_apart(self, store: Storage, run: str, tmp_path: Path) -> None:
         self.send(store, "rank_0", *journal(tmp_path / "a", lambda j: j.log("cpu", 1.0)))

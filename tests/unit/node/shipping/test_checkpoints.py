@@ -1,0 +1,227 @@
+"""The server always has a complete version of ./checkpoints, whenever the ranks, the agent or the server stop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from footplate.content.blobs import BlobFolder
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import FileView, Lock
+from footplate.domain.specs import Program
+from footplate.errors import Unavailable
+from footplate.node.node_directory import NodeFolder
+from footplate.node.shipping.checkpoints import CheckpointSaver, restore
+
+HERE = [os.getpid()]
+
+
+class Server:
+    """The part of the link that checkpoints use. While `away`, nothing is published."""
+
+    def __init__(self) -> None:
+        self.saved: dict[str, FileView] = {}
+        self.published = 0
+        self.away = False
+
+    def save_checkpoints(self, files: Sequence[FileView]) -> Sequence[str]:
+        if self.away:
+            raise Unavailable("away", "wait")
+        owners = {file.path.partition("/")[0] for file in files}
+        self.saved = {path: file for path, file in self.saved.items() if path.partition("/")[0] not in owners}
+        self.saved.update({file.path: file for file in files})
+        self.published += 1
+        return ()
+
+    def files(self, prefix: str) -> list[FileView]:
+        return [file for path, file in self.saved.items() if path.startswith(prefix)]
+
+    def retry(self, call: Callable[[], Any], enough: Callable[[], bool] = lambda: False) -> Any:
+        return call()
+
+    def warn(self, message: str) -> None:
+        raise AssertionError(message)
+
+
+class Arena:
+    """One node of a run that shares the server's home."""
+
+    def __init__(self, home: Path, server: Server, node: int = 0, nodes: int = 1, attempt: int = 1) -> None:
+        self.home, self.server = home, server
+        self.folder = NodeFolder(str(home), "r", node, attempt)
+        self.folder.make()
+        self.path = Path(self.folder.wd) / "checkpoints"
+        self.path.mkdir(exist_ok=True)
+        lock = Lock("d", "existing", {})
+        self.orders = NodeOrders("r", node, attempt, True, False, Program("s.py"), lock, None, {}, nodes=nodes)
+        self.link: Any = server
+        self.saver = self.open()
+
+    def open(self) -> CheckpointSaver:
+        return CheckpointSaver(self.link, self.folder, self.orders, str(self.home), lambda: HERE, print)
+
+    def restore(self) -> dict[str, str]:
+        return restore(self.link, str(self.home), self.folder, self.orders)
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).parent.mkdir(exist_ok=True)
+        (self.path / name).write_text(text)
+
+    def at_server(self) -> dict[str, str]:
+        blobs = BlobFolder(str(self.home / "blobs"))
+        return {path: b"".join(blobs.read(file.digest or "")).decode() for path, file in self.server.saved.items()}
+
+    def content(self) -> dict[str, str]:
+        files = sorted(path for path in self.path.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.path)): path.read_text() for path in files}
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def node(tmp_path: Path, server: Server) -> Arena:
+    made = Arena(tmp_path, server)
+    made.saver.begin({})
+    return made
+
+
+def test_a_file_is_saved_when_a_second_look_finds_it_unchanged(node: Arena) -> None:
+    node.write("step_1/model.pt", "weights")
+    assert not node.saver.save()
+    assert node.saver.save()
+    assert node.at_server() == {"checkpoints/step_1/model.pt": "weights"}
+    assert not node.saver.save()
+    assert node.server.published == 1
+
+
+def test_a_file_that_is_open_for_writing_is_not_saved(node: Arena) -> None:
+    with open(node.path / "model.pt", "w") as file:
+        file.write("half")
+        file.flush()
+        assert [node.saver.save() for _ in range(3)] == [False, False, False]
+        file.write(" and half")
+    assert [node.saver.save() for _ in range(3)] == [False, True, False]
+    assert node.at_server() == {"checkpoints/model.pt": "half and half"}
+
+
+def test_files_that_belong_together_are_saved_together(node: Arena) -> None:
+    node.write("model.pt", "1")
+    node.write("optimizer.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    node.write("model.pt", "2")
+    with open(node.path / "optimizer.pt", "w") as file:
+        file.write("2")
+        file.flush()
+        assert [node.saver.save() for _ in range(3)] == [False, False, False]
+        assert set(node.at_server().values()) == {"1"}
+    assert node.saver.save()
+    assert set(node.at_server().values()) == {"2"}
+
+
+def test_a_removed_file_stays_saved_until_another_takes_its_place(node: Arena) -> None:
+    node.write("step_1.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    (node.path / "step_1.pt").unlink()
+    assert [node.saver.save() for _ in range(3)] == [False, False, False]
+    assert node.at_server() == {"checkpoints/step_1.pt": "1"}
+    node.write("step_2.pt", "2")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    assert node.at_server() == {"checkpoints/step_2.pt": "2"}
+
+
+def test_after_an_orderly_end_everything_is_saved(node: Arena) -> None:
+    node.write("model.pt", "last")
+    node.saver.finish(trusts=True)
+    assert node.at_server() == {"checkpoints/model.pt": "last"}
+
+
+def test_after_a_kill_only_files_that_were_complete_are_saved(node: Arena) -> None:
+    node.write("step_1.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    node.write("step_2.pt", "2")
+    node.saver.save()
+    with open(node.path / "step_3.pt", "w") as file:
+        file.write("half")
+        file.flush()
+        node.saver.save()
+    (node.path / "step_1.pt").unlink()
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/step_2.pt": "2"}
+
+
+def test_a_kill_right_after_a_delete_keeps_the_last_version(node: Arena) -> None:
+    node.write("model.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    (node.path / "model.pt").unlink()
+    node.write("model.pt", "ha")
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/model.pt": "1"}
+
+
+def test_a_server_that_dies_during_a_save_keeps_the_version_before(node: Arena) -> None:
+    node.write("model.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    node.write("model.pt", "2")
+    node.saver.save()
+    node.server.away = True
+    with pytest.raises(Unavailable):
+        node.saver.save()
+    assert node.at_server() == {"checkpoints/model.pt": "1"}
+    node.server.away = False
+    assert node.saver.save()
+    assert node.at_server() == {"checkpoints/model.pt": "2"}
+
+
+def test_another_agent_reads_no_file_again(node: Arena) -> None:
+    node.write("model.pt", "1")
+    assert [node.saver.save() for _ in range(2)] == [False, True]
+    next_agent = node.open()
+    assert [next_agent.save() for _ in range(3)] == [False, False, False]
+    assert node.server.published == 1
+
+
+def test_files_of_the_snapshot_are_saved_only_when_they_change(tmp_path: Path, server: Server) -> None:
+    node = Arena(tmp_path, server)
+    node.write("pretrained.pt", "from the source directory")
+    node.saver.begin({})
+    node.saver.finish(trusts=True)
+    assert (server.saved, server.published) == ({}, 0)
+
+
+def test_the_next_attempt_finds_the_checkpoints(node: Arena) -> None:
+    node.write("a/model.pt", "weights")
+    node.saver.finish(trusts=True)
+    again = Arena(node.home, node.server, attempt=2)
+    again.saver.begin(again.restore())
+    assert again.content() == {"a/model.pt": "weights"}
+    again.write("b.pt", "more")
+    again.saver.finish(trusts=True)
+    assert again.at_server() == {"checkpoints/a/model.pt": "weights", "checkpoints/b.pt": "more"}
+
+
+def test_every_node_gets_the_files_of_all_and_saves_its_own(tmp_path: Path, server: Server) -> None:
+    """Rank 0 writes model.pt; every rank writes its shard. Both find everything again, on whichever node."""
+    for number in range(2):
+        node = Arena(tmp_path, server, number, nodes=2)
+        node.saver.begin({})
+        node.write(f"shard_{number}.pt", f"{number}")
+        if number == 0:
+            node.write("model.pt", "old")
+        node.saver.finish(trusts=True)
+    nodes = [Arena(tmp_path, server, number, nodes=2, attempt=2) for number in range(2)]
+    for node in nodes:
+        node.saver.begin(node.restore())
+        assert node.content() == {"model.pt": "old", "shard_0.pt": "0", "shard_1.pt": "1"}
+    nodes[0].write("model.pt", "newer")
+    for node in nodes:
+        node.saver.finish(trusts=True)
+    assert nodes[1].at_server() == {
+        "checkpoints/model.pt": "newer", "checkpoints/shard_0.pt": "0", "checkpoints_node_1/shard_1.pt": "1",
+    }  # fmt: skip
