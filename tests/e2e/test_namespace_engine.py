@@ -296,6 +296,10 @@ def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, 
     words = ("run", "-t", "far", "--python", sys.executable, "--engine-option", f"hold={hold}", "--", "true")
     run = cluster.workspace.get_run(footplate(*words).stdout.strip())
     wait_until(lambda: str(hold) in footplate("runs", "show", run.id).stdout)
+    shown = footplate("runs", "show", run.id).stdout
+    assert "Scaling" in shown and "(expected to start in" in shown and run.get_status() == "Provisioning"
+    (waiting,) = footplate.json("compute", "queue", "far")
+    assert waiting["run"] == run.id and str(hold) in waiting["reason"]
     hold.touch()
     run.wait_for_completion()
     assert run.get_details()["runDefinition"]["engineOptions"] == {"hold": str(hold)}

@@ -10,6 +10,7 @@ import click
 from footplate.cli.console import duration, is_terminal, say, with_options
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView, Stage
+from footplate.domain.runs import run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.session import Session
@@ -143,14 +144,15 @@ def phase_of(run: RunView) -> str:
         place = f", position {run.waiting.position}" if run.waiting.position else ""
         return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
-        return f"Provisioning: {run.waiting.reason}{_expected(run.waiting.latest)}"
+        return f"{run_status.shown(run.status, run.waiting)}: {run.waiting.reason}{expected(run.waiting.latest)}"
     if run.stage is Stage.LOCKING:
         return f"{run.status}: resolving the environment"
     doing = next((node.message for node in run.nodes if node.message), None)
     return f"{run.status}: {doing}" if run.status in ("Preparing", "Finalizing") and doing else run.status
 
 
-def _expected(start: float | None) -> str:
+def expected(start: float | None) -> str:
+    """Return when a waiting run is expected to start, as an addition to the reason."""
     return "" if start is None else f" (expected to start in {duration(max(0.0, start - time.time()))})"
 
 

@@ -83,15 +83,15 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
 @workspace_option
 @json_option
 def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show the runs that wait for a compute target, and why.
+    """Show the runs that wait for a compute target or for its cluster, and why.
 
     Runs are ordered by priority, then by submission time. Backfill: a small, short run may overtake a waiting run if
     it does not delay it; this requires time limits. All targets of a machine share its GPUs and one queue for them.
     """
     workspace = open_workspace(workspace_name)
     target = workspace.session.api.computes.get(workspace.id, name).name
-    queued = workspace.session.api.runs.list(workspace.id, status=["Queued"], parent="any")
-    views = [view for view in queued if view.target == target]
+    queued = workspace.session.api.runs.list(workspace.id, status=["Queued", "Provisioning"], parent="any")
+    views = [view for view in queued if view.target == target and (view.status == "Queued" or view.waiting)]
     found = [(view, view.waiting or Waiting("just submitted", 0)) for view in views]
     found.sort(key=lambda pair: pair[1].position)
     if as_json:

@@ -37,6 +37,7 @@ from footplate.cli.context import (
     with_metrics,
     workspace_option,
 )
+from footplate.cli.follow import expected
 from footplate.cli.run import wait_for
 from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
@@ -45,6 +46,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.launch import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
+from footplate.domain.runs import run_status
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
@@ -80,13 +82,13 @@ def _reasons(view: RunView) -> list[tuple[str, Any]]:
 
 def _identity(view: RunView) -> list[tuple[str, Any]]:
     place = f"position {view.waiting.position}: " if view.waiting and view.waiting.position else ""
-    waiting = f"{place}{view.waiting.reason}" if view.waiting else None
+    waiting = f"{place}{view.waiting.reason}{_estimate(view)}" if view.waiting else None
     program = view.spec.program if view.spec else None
     script = " ".join([program.script, *program.arguments]) if program and program.script else None
     return [
         ("id", view.id),
         ("name", view.display_name or view.name),
-        ("status", view.status),
+        ("status", run_status.shown(view.status, view.waiting)),
         ("attempt", view.attempt if view.attempt > 1 else None),
         ("waiting", waiting),
         ("experiment", view.experiment),
@@ -106,6 +108,11 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
         ("tags", tag_words(view.tags)),
         ("warnings", "; ".join(view.warnings)),
     ]
+
+
+def _estimate(view: RunView) -> str:
+    """Return the cluster's estimate of the start. In our own queue, `latest` is a bound and not an estimate."""
+    return expected(view.waiting.latest) if view.waiting and view.status == "Provisioning" else ""
 
 
 def describe_node(node: NodeRecord) -> str:

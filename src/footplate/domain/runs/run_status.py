@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Set, Tuple
+from typing import Any, Optional, Set, Tuple
 
 from footplate.domain.gpus import devices, needs
 from footplate.domain.launch import meets
-from footplate.domain.records import NodeState, RunRecord, Stage
+from footplate.domain.records import NodeState, RunRecord, Stage, Waiting
 from footplate.domain.runs.run_kinds import kind_of
 
 OVER_NODES = (NodeState.DONE, NodeState.LOST)
@@ -65,6 +65,14 @@ def awaits_engine(record: RunRecord) -> bool:
     cause = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
     reported_by_agent = cause is not None and cause.code == AGENT_STOPPED and cause.node is not None
     return reported_by_agent and bool(record.nodes) and record.stage is not Stage.ENDED
+
+
+def shown(status: str, waiting: Optional[Waiting]) -> str:
+    """Return the word that people see. Scaling: the engine has the run, and its cluster has no free nodes yet.
+
+    Azure's API has no such word: there the status stays Provisioning.
+    """
+    return "Scaling" if status == "Provisioning" and waiting is not None else status
 
 
 def holds_nodes(record: RunRecord) -> bool:
