@@ -24,7 +24,7 @@ from footplate.domain.records import EngineView
 from footplate.sdk.compute.targets import MANY_NODES, ComputeTarget
 from footplate.sdk.workspace import Workspace
 
-_ANY_OPTION = {"ignore_unknown_options": True}
+_ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 @compute.command(context_settings=_ANY_OPTION)
