@@ -13,9 +13,10 @@ import pytest
 from footplate.engines.base import AgentJob, NodeResources
 from footplate.engines.ray import RayEngine
 from footplate.errors import InvalidInput, Unavailable
-from footplate.testing.engine_suite import EngineSuite
+from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.ray_cluster import TOKEN, RayCluster
+from footplate.testing.waiting import wait_until
 
 BUNDLE = "b" * 64
 
@@ -79,3 +80,36 @@ def test_a_target_asks_the_head_for_its_nodes(cluster: RayCluster, tmp_path: Pat
         RayEngine().reach({**options, "address": "http://127.0.0.1:1"})
     with pytest.raises(InvalidInput, match="the option address is 'head'"):
         RayEngine().reach({"address": "head"})
+
+
+def starts(arena: RayArena) -> list[list[str]]:
+    """Return [node, pid] of each start of a stand-in."""
+    path = arena.folder / "starts"
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, cluster: RayCluster) -> None:
+    engine = arena.engine(WAITS)
+    alone = engine.submit(engine.prepare(arena.job("alone")))
+    wait_until(lambda: len(starts(arena)) == 1)
+    place = cluster.network.addresses.index(observe(engine, alone).places[0])
+    cluster.kill_raylet(place)
+    seen = ended(engine, alone)
+    assert (seen.ended_by, seen.codes) == ("node_lost", {0: None})
+    wait_until(lambda: not Path(f"/proc/{starts(arena)[0][1]}").exists())  # its guard has killed it
+    cluster.kill_node(place)
+    cluster.start_node(place)
+    cluster.wait_until_ready()
+
+    gang = engine.submit(engine.prepare(arena.job("gang", nodes=2)))
+    wait_until(lambda: len(starts(arena)) == 3)
+    cluster.kill_node(cluster.network.addresses.index(observe(engine, gang).places[1]))
+    wait_until(lambda: observe(engine, gang).lost == (1,))
+    (arena.folder / "go0").touch()
+    seen = ended(engine, gang)
+    assert (seen.ended_by, seen.codes) == ("node_lost", {0: 0, 1: None})
+
+    last = engine.submit(engine.prepare(arena.job("last")))
+    cluster.restart()
+    seen = observe(engine, last)
+    assert (seen.state, seen.ended_by) == ("exited", "node_lost")
