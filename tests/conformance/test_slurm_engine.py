@@ -152,6 +152,20 @@ class TestSlurmEngine(EngineSuite):
         engine.cancel(handle, 600.0)  # the request needs a step beside the one that has all of this
         ended(engine, handle)
 
+    def test_an_ordinary_user_runs_and_cancels(
+        self, cluster: SlurmCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = cluster.folder / "open-to-all"
+        folder.mkdir()
+        folder.chmod(0o777)
+        cluster.write_commands(tmp_path / "commands", user="nobody")
+        monkeypatch.setenv("PATH", f"{tmp_path}/commands:{os.environ['PATH']}")
+        arena = SlurmArena(cluster, folder)
+        engine, handle = self.start(arena, "r1", nodes=2, python="python3")
+        assert (folder / "starts").owner() == "nobody"
+        engine.cancel(handle, 600.0)
+        assert set(ended(engine, handle).codes) == {0, 1}
+
 
 def _command_line(pid: str) -> bytes:
     try:

@@ -8,6 +8,7 @@ Several clusters live side by side, because each has its own network, its own di
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import shutil
 import signal
@@ -20,7 +21,7 @@ from typing import Any
 from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.waiting import wait_until
 
-_PROGRAMS = ("munged", "slurmctld", "slurmd", "nsenter", "unshare")
+_PROGRAMS = ("munged", "slurmctld", "slurmd", "nsenter", "setpriv", "unshare")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds are short, so that the tests of failures are. KillWait is the time between SIGTERM and SIGKILL.
@@ -182,14 +183,17 @@ class SlurmCluster:
             os.mknod(self.folder / f"gpu{number}", 0o20666, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
 
-        self._write_commands()
+        self.write_commands(self.commands)
 
-    def _write_commands(self) -> None:
+    def write_commands(self, folder: Path, user: str = "root") -> None:
+        """Write Slurm's commands for a process outside the network, which call Slurm as this user."""
+        known = pwd.getpwnam(user)
+        become = f"setpriv --reuid={known.pw_uid} --regid={known.pw_gid} --clear-groups"
         enter = f"PATH={_PATH} SLURM_CONF={self.variables['SLURM_CONF']} exec nsenter --net=/run/netns/"
-        self.commands.mkdir()
+        folder.mkdir()
         for name in ("sbatch", "squeue", "scancel", "sacct", "sinfo"):
-            script = self.commands / name
-            script.write_text(f'#!/bin/sh\n{enter}{self.network.server} {name} "$@"\n')
+            script = folder / name
+            script.write_text(f'#!/bin/sh\n{enter}{self.network.server} {become} {name} "$@"\n')
             script.chmod(0o755)
 
     def _start_munge(self) -> None:
