@@ -78,6 +78,9 @@ def _variables() -> dict[str, str]:
 # ── Cancelling ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _PAUSE_SECONDS = 5.0
+_ASK_SECONDS = (0.0, 10.0, 40.0)
+"""When a job is asked, counted from the cancellation: a request may get lost while the controller restarts."""
+
 _PATIENCE_SECONDS = 3600.0
 _BATCH = 500
 
@@ -110,7 +113,8 @@ class Canceller:
     def add(self, place: Place, job: str, grace: float) -> None:
         now = time.monotonic()
         with self._changed:
-            for due, force in ((now, False), (now + grace, True)):
+            asks = [(now + pause, False) for pause in _ASK_SECONDS if pause == 0 or pause < grace]
+            for due, force in (*asks, (now + grace, True)):
                 heapq.heappush(self._waiting, _Cancellation(due, due + _PATIENCE_SECONDS, place, job, force))
             if not self._works:
                 self._works = True

@@ -36,8 +36,11 @@ _SCRIPT = """\
 
 # Slurm signals every process of a step, but only the agents may decide about the processes of the run.
 pass_on() {{
-    srun --overlap sh -c 'kill -s '"$1"' $(scontrol listpids "$SLURM_JOB_ID.0" "$SLURMD_NODENAME" |
-        while read -r pid _ _ task _; do [ "$task" != 0 ] || echo "$pid"; done)'
+    for pause in 1 2 4 8 0; do  # srun may fail, or wait for ever, while the controller restarts
+        timeout -k 2 10 srun --overlap sh -c 'kill -s '"$1"' $(scontrol listpids "$SLURM_JOB_ID.0" "$SLURMD_NODENAME" |
+            while read -r pid _ _ task _; do [ "$task" != 0 ] || echo "$pid"; done); true' && break
+        sleep "$pause"
+    done
 }}
 trap 'pass_on USR1' USR1
 trap 'pass_on TERM{force}' USR2
