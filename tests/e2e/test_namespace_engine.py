@@ -19,8 +19,16 @@ from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
+from footplate.testing.interpreters import interpreters
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
+
+PYTHON = interpreters()[0]
+"""The only thing that a node has: the oldest Python of this machine."""
+
+CHECKOUT = Path(__file__).parents[2]
+HIDDEN = [str(CHECKOUT)] if Path(sys.prefix).is_relative_to(CHECKOUT) else [str(CHECKOUT), sys.prefix]
+"""Footplate's code and the server's virtual environment, which nodes must not need."""
 
 ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
 
@@ -59,9 +67,19 @@ def roots(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def cluster(workspace_there: Workspace, network: PrivateNetwork, home: Path, roots: Path) -> Any:
     wanted = ComputeTarget.engine_configuration(
-        "namespaces", max_nodes=2, namespaces=",".join(network.nodes), root=str(roots), hide=str(home)
-    )
+        "namespaces", max_nodes=2, namespaces=",".join(network.nodes), root=str(roots), python=PYTHON,
+        hide=":".join([str(home), *HIDDEN]),
+    )  # fmt: skip
     return ComputeTarget.attach(workspace_there, "far", wanted)
+
+
+@pytest.fixture
+def here() -> Environment:
+    """Return the interpreter of the nodes, unchanged."""
+    environment = Environment("here")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = PYTHON
+    return environment
 
 
 @pytest.fixture
@@ -99,8 +117,9 @@ TRAIN = """
 import os, socket, sys, time
 from azureml.core import Run
 run = Run.get_context()
-home, gate = sys.argv[1:]
+home, gate, checkout = sys.argv[1:]
 assert os.listdir(home) == [], "the server's home is visible"
+assert os.listdir(checkout) == [], "Footplate's code is visible"
 assert not any(home in value for value in os.environ.values()), "a variable names the server's home"
 assert os.environ["FOOTPLATE_ENDPOINT"].startswith("http://10.77.0.1:")
 run.log("accuracy", 0.5)
@@ -119,7 +138,7 @@ print("trained", flush=True)
 
 def test_training_loop_without_a_shared_directory(cluster: Any, here: Environment, home: Path, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    run = submit(cluster, here, TRAIN, str(home), str(gate))
+    run = submit(cluster, here, TRAIN, str(home), str(gate), str(CHECKOUT))
     wait_until(lambda: "waiting at the gate" in log_of(run))
     wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
     assert [node["privateIpAddress"] for node in cluster.list_nodes() if node["runId"]] == ["10.77.0.11"]
@@ -207,7 +226,7 @@ def test_a_killed_agent_is_replaced_and_nothing_is_lost(
     cluster: Any, here: Environment, home: Path, roots: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    run = submit(cluster, here, TRAIN, str(home), str(gate))
+    run = submit(cluster, here, TRAIN, str(home), str(gate), str(CHECKOUT))
     wait_until(lambda: "waiting at the gate" in log_of(run))
     (lock,) = roots.glob(f"*/work/{run.id}/node_0/agent.lock")
     killed = json.loads(lock.read_text())["pid"]

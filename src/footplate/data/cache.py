@@ -230,9 +230,10 @@ class DataCache:
 
     def _views(self) -> list[str]:
         """Return the names of all views, least recently used first."""
-        used = dict[str, float]()
+        used: dict[str, float] = {}
         for entry in os.scandir(f"{self.folder}/views"):
-            name, is_lock = entry.name.removesuffix(".lock"), entry.name.endswith(".lock")
+            is_lock = entry.name.endswith(".lock")
+            name = entry.name[: -len(".lock")] if is_lock else entry.name
             used[name] = entry.stat().st_mtime if is_lock else used.get(name, 0.0)
         return sorted((name for name in used if os.path.isdir(f"{self.folder}/views/{name}")), key=lambda n: used[n])
 
@@ -265,7 +266,7 @@ class DataCache:
 
     def verify(self) -> list[str]:
         """Read every object. Remove those whose content does not match their name, and return their paths."""
-        damaged = list[str]()
+        damaged: list[str] = []
         for one in self._objects():
             with contextlib.suppress(FileNotFoundError), open(one.path, "rb") as file:
                 if _hash(file.fileno()) != os.path.basename(one.path):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import FrozenSet, NamedTuple, Tuple
 
 from footplate.data.stores.base import FileStore, Report
 from footplate.data.transfer.batch import Overwrite, local_files, upload
@@ -28,10 +28,10 @@ QUIET_SECONDS = 1.0
 _BATCH = 64
 """Number of files sent before they are recorded as sent."""
 
-Stamp = tuple[int, int]
+Stamp = Tuple[int, int]
 """Size and time of the last change in nanoseconds."""
 
-Inodes = frozenset[tuple[int, int]]
+Inodes = FrozenSet[Tuple[int, int]]
 """Files by device and inode."""
 
 
@@ -66,7 +66,7 @@ class OutputUploader:
         self._source, self._store, self._folder, self._notes = Path(source), store, clean_folder(folder), Path(notes)
         self._chosen, self._replaces, self._being_written = chosen, replaces, being_written
         self._sent, self._turn = _read(self._notes), threading.Lock()
-        self._kept = set[str]()
+        self._kept: set[str] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="footplate-output", daemon=True)
 
@@ -103,7 +103,7 @@ class OutputUploader:
     def _due(self, until: float) -> Iterator[_Due]:
         if not self._source.is_dir():
             return
-        busy = self._being_written() if until != math.inf else Inodes()
+        busy = self._being_written() if until != math.inf else frozenset()
         for path, name in local_files(self._source):
             with contextlib.suppress(FileNotFoundError):  # removed during the scan
                 info = os.stat(path)
@@ -134,7 +134,7 @@ class OutputUploader:
 
 def _read(notes: Path) -> dict[str, Stamp]:
     """Read the notes of an earlier uploader. A line that its death cut short is ignored."""
-    sent = dict[str, Stamp]()
+    sent: dict[str, Stamp] = {}
     with contextlib.suppress(FileNotFoundError), notes.open(encoding="ascii") as file:
         for line in file:
             if line.endswith("\n"):

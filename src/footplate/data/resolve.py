@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import posixpath
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Callable, Literal, Mapping
 
 from footplate.data.partitions import Partition
 from footplate.data.stores.base import FileStore

@@ -12,9 +12,9 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from footplate.content.listing import Listing, write_listing
 from footplate.data import changes, inputs

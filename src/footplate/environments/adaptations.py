@@ -50,8 +50,8 @@ class Adapted:
 
     lines: list[str]
     soft: list[str]
-    warnings: list[str] = field(default_factory=list[str])
-    undated: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=lambda: [])
+    undated: list[str] = field(default_factory=lambda: [])
     replaces_tensorflow1: bool = False
 
 

@@ -11,7 +11,8 @@ All are soft requirements: `pins` drops them where the user's own lines exclude 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from typing import Mapping, Tuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -22,7 +23,7 @@ from footplate.environments.requirements import is_azureml, normalize
 NEWEST = 62
 """The last minor version of the SDK, 1.62."""
 
-Table = Mapping[int, tuple[str, ...]]
+Table = Mapping[int, Tuple[str, ...]]
 """First minor version of a period → requirements."""
 
 _CORE: Table = {
@@ -89,7 +90,7 @@ _OWN_NUMBERS = ("azureml-dataprep", "azureml-inference-server-http")
 
 def brought(lines: Iterable[str]) -> list[str]:
     """Return the requirements that the azureml packages among the lines brought, in their releases."""
-    found = dict[str, None]()
+    found: dict[str, None] = {}
     for wanted in _azureml(lines):
         name = normalize(wanted.name)
         release = NEWEST if name in _OWN_NUMBERS else _release(wanted.specifier)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Callable, Protocol
 
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
@@ -80,7 +79,7 @@ class Interpreter:
     """
 
     argv: tuple[str, ...]
-    variables: dict[str, str] = field(default_factory=dict[str, str])
+    variables: dict[str, str] = field(default_factory=lambda: {})
     container: Container | None = None
     programs: tuple[str, ...] = ()
 
@@ -103,6 +102,11 @@ class Builder(Protocol):
         contains them.
         """
         ...
+
+
+def without_prefix(text: str, prefix: str) -> str:
+    """Do what `str.removeprefix` does since Python 3.9."""
+    return text[len(prefix) :] if text.startswith(prefix) else text
 
 
 def make_lock(builder: str, content: dict[str, Any], warnings: tuple[str, ...] = ()) -> Lock:

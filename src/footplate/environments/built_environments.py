@@ -18,10 +18,10 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Callable, cast
 
 from footplate.disk import atomic_write
 from footplate.domain.records import BuiltView, Lock
@@ -186,7 +186,7 @@ def clearing(root: Path) -> Generator[bool]:
 
 def built(root: Path) -> list[BuiltView]:
     """Return all complete environments, the most recently used first."""
-    found = list[BuiltView]()
+    found: list[BuiltView] = []
     for folder in root.iterdir() if root.is_dir() else ():
         marker = read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
         if marker is not None:

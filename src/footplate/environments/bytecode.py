@@ -124,7 +124,7 @@ def _run_compiler(python: str, pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:
-    lines = list[str]()
+    lines: list[str] = []
     for path in wheel.files:
         if (aside / f"{path}c").exists():
             info = os.stat(site / path)
@@ -142,7 +142,7 @@ def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:
 
 
 def _link(stored: Path, site: Path, tag: str) -> None:
-    made = set[str]()
+    made: set[str] = set()
     for line in (stored / "index").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         path, mtime, _ = line.split("\t")
         folder, name = os.path.split(os.path.join(site, path))

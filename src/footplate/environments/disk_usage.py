@@ -16,7 +16,8 @@ def size(folder: Path) -> int:
 
 def own_size(folder: Path) -> int:
     """Return the bytes that removing the directory would free: those of files that have all their names in it."""
-    names, found = Counter[tuple[int, int]](), dict[tuple[int, int], os.stat_result]()
+    names: Counter[tuple[int, int]] = Counter()
+    found: dict[tuple[int, int], os.stat_result] = {}
     for info in _files(folder):
         names[info.st_dev, info.st_ino] += 1
         found[info.st_dev, info.st_ino] = info

@@ -27,7 +27,7 @@ from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, built_environments, conda, curated, recipes, torch_builds
-from footplate.environments.base import ResolverSettings, Say
+from footplate.environments.base import ResolverSettings, Say, without_prefix
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING
 from footplate.pip_settings import pip_settings
@@ -119,9 +119,9 @@ def _named_folders(spec: EnvironmentSpec) -> list[str]:
 
 def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
     """Return the wheels in local directories: a new or rebuilt wheel can change the choice of versions."""
-    found = list[tuple[str, int, int]]()
+    found: list[tuple[str, int, int]] = []
     for place in places:
-        folder = os.path.expanduser(place.removeprefix("file://"))
+        folder = os.path.expanduser(without_prefix(place, "file://"))
         with contextlib.suppress(OSError):
             for entry in os.scandir(folder):
                 if entry.name.endswith((".whl", ".tar.gz", ".zip")):
@@ -132,10 +132,10 @@ def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
 
 def _texts(paths: str) -> list[str]:
     """Return the content of constraint files: their paths stay the same when they change."""
-    found = list[str]()
+    found: list[str] = []
     for path in paths.split():
         with contextlib.suppress(OSError):
-            found.append(Path(path.removeprefix("file://")).read_text(encoding="utf-8", errors="replace"))
+            found.append(Path(without_prefix(path, "file://")).read_text(encoding="utf-8", errors="replace"))
     return found
 
 

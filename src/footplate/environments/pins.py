@@ -48,7 +48,7 @@ def pin(
     """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs and
     the `undated` ones."""
     parts = recipes.plan(wanted)
-    limits = list[str]()
+    limits: list[str] = []
     if day is not None:
         limits = ["--exclude-newer", day]
         limits += [
@@ -71,7 +71,7 @@ def pin_on_top(wanted: Sequence[str], soft: Sequence[str], brought: Mapping[str,
 
 def _with_recipes(parts: recipes.RecipePlan, pins: Pins, target: Target, brought: Mapping[str, str] = _NOTHING) -> Pins:
     options = [line for line in parts.lines if is_option(line)]
-    made = list[dict[str, Any]]()
+    made: list[dict[str, Any]] = []
     for recipe in parts.recipes:
         target.say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
         tools = _compile([*options, *recipe.tools], target)
@@ -100,9 +100,11 @@ def pin_softly(
 
     A soft line that no solution admits loses its bounds, and then its place. It never builds a package from source.
     """
-    lines, dropped, excluded = list(soft), list[str](), list[str]()
+    lines = list(soft)
+    dropped: list[str] = []
+    excluded: list[str] = []
     for _ in range(_ROUNDS):
-        said = list[str]()
+        said: list[str] = []
         try:
             pins = _compile([*wanted, *_only_wheels(lines), *lines], replace(target, say=said.append), left_out)
             break

@@ -96,7 +96,7 @@ class _Locking:
         others = pythons.by_nearness(preferred.version, pythons.installed(self.settings.root))
         order = [preferred, *(one for one in others if one.minor != preferred.minor)]
         pinned = [str(name_of(line)) for line in self.wanted if not is_option(line) and _PINNED.fullmatch(line)]
-        only_source = set[str]()
+        only_source: set[str] = set()
         while True:
             names = [name for name in pinned if name not in only_source]
             found, missing = self._first_with_wheels(order, names)
@@ -109,7 +109,8 @@ class _Locking:
     def _first_with_wheels(self, order: Sequence[Python], names: Sequence[str]) -> tuple[Lock | None, set[str]]:
         """Return the lock for the first Python with wheels of these packages; else the packages that lack wheels."""
         options = [f"--only-binary {name}" for name in names]
-        missing, first = set[str](), ""
+        first = ""
+        missing: set[str] = set()
         for python in order:
             try:
                 pins = self.pin(python.path, options=options)

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Tuple
 
 from footplate.domain.inherited_variables import build_variables
 from footplate.environments.base import Say
@@ -19,7 +20,7 @@ from footplate.environments.existing import OLDEST
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 
-Version = tuple[int, ...]
+Version = Tuple[int, ...]
 _EXACT = re.compile(r"={0,2}(\d+(?:\.\d+){0,2})(?:\.\*)?")
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
@@ -81,7 +82,7 @@ def choose(asked: str | None, root: Path) -> Version:
 def _admits(sign: str, bound: str, version: Version) -> bool:
     """Compare a version with one bound: `==3.9` and `!=3.9.*` cover all of 3.9, the others read missing digits as
     zeros."""
-    number = tuple(int(part) for part in bound.removesuffix(".*").split("."))
+    number = tuple(int(part) for part in bound.split(".") if part != "*")
     same = version[: len(number)] == number
     if sign in ("==", "!="):
         return same == (sign == "==")

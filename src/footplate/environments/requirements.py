@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from footplate.content.blobs import hash_file
-from footplate.environments.base import Say
+from footplate.environments.base import Say, without_prefix
 from footplate.errors import InvalidInput
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[<>=!~;@\s(,])")
@@ -73,7 +73,7 @@ def _honoured(line: str) -> str:
 
 def uv_arguments(options: Iterable[str]) -> list[str]:
     """Return arguments of uv for the options of pip that uv ignores in a requirements file."""
-    found = list[str]()
+    found: list[str] = []
     for line in options:
         name, _, value = line.replace("=", " ", 1).partition(" ")
         if name == "--pre":
@@ -89,7 +89,7 @@ def local_content(lines: Iterable[str]) -> dict[str, str]:
     """Return the digest of each file or folder of this machine that a line installs or names: lines do not change when
     content does."""
     paths = (re.split(r"[\[;#\s]", _PLACE.sub("", line), maxsplit=1)[0] for line in lines)
-    found = (path.removeprefix("file://") for path in paths)
+    found = (without_prefix(path, "file://") for path in paths)
     return {path: _digest(path) for path in found if path.startswith("/") and os.path.exists(path)}
 
 
@@ -114,7 +114,7 @@ def without_azureml(lines: Iterable[str], say: Say) -> list[str]:
     Scripts that read tables request pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`:
     Footplate replaces the package, but pandas is still needed.
     """
-    wanted = list[str]()
+    wanted: list[str] = []
     for line in lines:
         if not is_azureml(line):
             wanted.append(line)

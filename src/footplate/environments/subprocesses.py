@@ -53,7 +53,8 @@ def stream(
         start_new_session=True,
     )
     assert process.stdout is not None and process.stderr is not None
-    output, messages = list[str](), list[str]()
+    output: list[str] = []
+    messages: list[str] = []
 
     def show(line: str) -> None:
         messages.append(line.rstrip("\n"))
@@ -89,7 +90,7 @@ def _no_new_privileges() -> tuple[str, ...]:
     return _tried(program) if program else ()
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None)
 def _tried(setpriv: str) -> tuple[str, ...]:
     argv = (setpriv, "--no-new-privs", "--")
     works = subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0

@@ -27,7 +27,7 @@ _VARIABLES = re.compile(r"(\$\{\w+\}:?)+@")  # variables of the machine that res
 
 @dataclass(frozen=True)
 class Logins:
-    known: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    known: Mapping[str, str] = field(default_factory=lambda: {}, repr=False)
 
     def reveal(self, text: str) -> str:
         """Return the text with full addresses instead of bare ones."""
@@ -67,7 +67,7 @@ class Logins:
         return (unquote(user), unquote(password)) if colon else None
 
     def _secrets(self) -> set[str]:
-        found = set[str]()
+        found: set[str] = set()
         for whole in self.known.values():
             address = _ADDRESS.fullmatch(whole)
             token = _TOKEN.fullmatch(address["rest"]) if address else None
@@ -82,7 +82,7 @@ NO_LOGINS = Logins()
 
 def extract_logins(spec: EnvironmentSpec) -> tuple[EnvironmentSpec, Logins]:
     """Return the spec with bare addresses, and the logins that were in it."""
-    found = dict[str, str]()
+    found: dict[str, str] = {}
     conda: dict[str, Any] | None = spec.options.get("conda")
     lines = tuple(_bare(line, found, tokens=False) for line in spec.requirements)
     options = spec.options
@@ -120,7 +120,7 @@ def extract_run_logins(spec: RunSpec) -> tuple[RunSpec, Logins]:
 
 def extract_definition_logins(definition: dict[str, Any]) -> tuple[dict[str, Any], Logins]:
     """Return an environment definition of the client's API with bare addresses, and the logins that were in it."""
-    found = dict[str, str]()
+    found: dict[str, str] = {}
     bare = change_texts(definition, lambda text: _bare(text, found, tokens=True))
     return (bare, Logins(found)) if found else (definition, NO_LOGINS)
 
@@ -153,6 +153,6 @@ def change_texts(value: T, change: Callable[[str], str]) -> T:
 
 
 def _texts(value: Any) -> list[str]:
-    found = list[str]()
+    found: list[str] = []
     change_texts(value, lambda text: found.append(text) or text)
     return found

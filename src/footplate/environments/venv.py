@@ -96,7 +96,7 @@ def all_hashed(pins: str) -> bool:
 
 def _install_offline(arguments: Sequence[str], text: str, context: BuildContext) -> bool:
     """Try to install from the cache alone, without an index: the hashes tell what is right."""
-    lines = list[str]()
+    lines: list[str] = []
     code, _, _ = uv.run_uv(
         arguments, lines.append, context.root, text, keep_open=[context.lock_fd], without=_CONSTRAINTS
     )

@@ -408,7 +408,8 @@ class Agent:
     def _ship_everything(self) -> None:
         """Ship what is left, report that this was all, and remove the node's directory."""
         keep = os.environ.get(environ.KEEP_WORK) == "1"
-        limit, left_out = self._orders.full_disk_seconds, list[str]()
+        limit = self._orders.full_disk_seconds
+        left_out: list[str] = []
         if self._folder.keeps_wd:
             self._wait_for_other_nodes()
             names, home = self._orders.collect, self._options.home

@@ -13,9 +13,9 @@ import json
 import os
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Callable
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing

@@ -365,7 +365,16 @@ def see_installed_packages() -> None:
     global _packages_seen
     if sys.flags.no_site and not _packages_seen:
         _packages_seen = True
+        sys.path += _bundled_packages()
         site.main()
+
+
+def _bundled_packages() -> list[str]:
+    """Return the directories of the bundle with packages for agents that this Python can import."""
+    root = os.path.join(bundle_folder() or "", "agent_packages")
+    names = os.listdir(root) if bundle_folder() and os.path.isdir(root) else []
+    oldest = {name: tuple(int(part) for part in name.split(".")) for name in names}
+    return [os.path.join(root, name) for name in sorted(names) if oldest[name] <= sys.version_info[:2]]
 
 
 def _find_azureml() -> str | None:

@@ -16,7 +16,7 @@ _USAGE = "usage: python -m footplate.node --run RUN --node N --endpoint URL [--a
 
 class AgentOptions:
     def __init__(self, arguments: list[str]) -> None:
-        given = dict(zip(arguments[::2], arguments[1::2], strict=False))
+        given = dict(zip(arguments[::2], arguments[1::2]))
         unknown = [name for name in arguments[::2] if name not in _NAMES or name not in given]
         missing = [name for name in ("--run", "--node", "--endpoint") if name not in given]
         if unknown or missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,6 +84,10 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
             see_installed_packages()
         builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
         return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)
+    except ImportError as error:
+        words = f"the environment could not be built: this node's Python {sys.version.split()[0]} lacks {error.name}"
+        hint = "set the option python of the compute target to Python 3.9 or newer"
+        raise Failed(Cause("environment_failed", words, hint, orders.node)) from None
     except (FootplateError, OSError) as error:
         raise _failed(orders, "environment_failed", "the environment could not be built", error) from None
 

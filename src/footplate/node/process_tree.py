@@ -80,6 +80,11 @@ def identity(pid: int) -> str | None:
     return None if process is None or process.zombie else f"{process.started}@{boot()}"
 
 
+def exit_code(status: int) -> int:
+    """Return the exit code of a wait status; a signal is its negative number."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
 def alive(pid: int, known: str) -> bool:
     return identity(pid) == known
 
@@ -123,7 +128,8 @@ def members(wanted: dict[str, str], known: Iterable[int] = (), agent: int | None
     table = everyone()
     children = _children(table.values())
     marks = {os.fsencode(f"{name}={value}") for name, value in wanted.items()}
-    known, found = set(known), list[int]()
+    known = set(known)
+    found: list[int] = []
     waiting = [(process.pid, False) for process in table.values() if process.parent not in table]
     while waiting:
         pid, descends = waiting.pop()
@@ -166,7 +172,7 @@ def _is_machinery(environment: frozenset[bytes]) -> bool:
 
 def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
     """Return files that these processes have open for writing, by device and inode, as far as we may look."""
-    found = set[tuple[int, int]]()
+    found: set[tuple[int, int]] = set()
     for pid in pids:
         with contextlib.suppress(OSError):
             for name in os.listdir(f"/proc/{pid}/fd"):
@@ -182,7 +188,8 @@ def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
 def below(root: int) -> list[int]:
     """Return the living descendants of a process, without Footplate's own: cheap enough for every second."""
     children = _children(process for process in everyone().values() if not process.zombie)
-    found, waiting = list[int](), list(children.get(root, ()))
+    waiting = list(children.get(root, ()))
+    found: list[int] = []
     while waiting:
         pid = waiting.pop()
         if not _is_machinery(variables(pid)):
@@ -220,7 +227,7 @@ def end(
         time.sleep(min(looks.next(), max(deadline - time.monotonic(), 0.0)))
         reap()
         left = [pid for pid in left if _lives(pid)] or find()
-    killed = list[int]()
+    killed: list[int] = []
     give_up = time.monotonic() + force
     while left and time.monotonic() < give_up:
         killed += [pid for pid in left if pid not in killed]

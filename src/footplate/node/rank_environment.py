@@ -33,7 +33,7 @@ class RankEnvironment:
     inherited: Mapping[str, str]
     ours: Mapping[str, str]
     marker: Mapping[str, str]
-    shared: Mapping[str, str] = field(default_factory=dict[str, str])  # overrides the plan if nodes share a directory
+    shared: Mapping[str, str] = field(default_factory=lambda: {})  # overrides the plan if nodes share a directory
     metadata: str = ""  # a directory with the metadata of the azureml packages
 
     @property

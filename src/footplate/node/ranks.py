@@ -156,7 +156,7 @@ def _note_end(rank: Rank) -> None:
         pid, status, usage = os.wait4(rank.pid, os.WNOHANG)
         if pid == 0:
             return
-        rank.code = os.waitstatus_to_exitcode(status)
+        rank.code = process_tree.exit_code(status)
         rank.peak = None if rank.enclosed else usage.ru_maxrss * 1024
     elif rank.identity is not None and process_tree.alive(rank.pid, rank.identity):
         return

@@ -13,6 +13,7 @@ from typing import Any
 
 from footplate.job.journal import Journal
 from footplate.node import gpus, host_info, process_tree
+from footplate.node.log import say
 from footplate.node.node_directory import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
@@ -56,7 +57,13 @@ class Sampler:
         host_info.step_back()
         if self._start and self._over.wait(self._start):
             return
-        host, devices, ranks, began = _Machine(self._disk), _Gpus(self._gpus), _Ranks(), time.monotonic()
+        try:
+            host = _Machine(self._disk)
+        except ImportError as error:  # a machine of another kind than the server's, without psutil
+            say(f"the machine cannot be sampled: {error}")
+            self._journal.close()
+            return
+        devices, ranks, began = _Gpus(self._gpus), _Ranks(), time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):
                 self._write({**host.sample(), **devices.sample(), **ranks.sample()})

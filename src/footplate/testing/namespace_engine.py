@@ -1,8 +1,9 @@
 """An engine whose nodes are network namespaces of this machine that do not see the server's home directory.
 
 It proves that engines, agents and jobs need neither a shared directory nor the server's socket. An agent runs in the
-network namespace of its node, with a root directory of its own, and in a mount namespace in which an empty file system
-covers `hide`. settings.ini registers it: `[engines] namespaces = footplate.testing.namespace_engine:NamespaceEngine`.
+network namespace of its node, with a root directory of its own, and in a mount namespace in which empty file systems
+cover the directories of `hide`. It starts from the bundle, as on any other machine. settings.ini registers the engine:
+`[engines] namespaces = footplate.testing.namespace_engine:NamespaceEngine`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from footplate.node.node_directory import NodeFolder
 _START = """
 hold=$1; shift
 while [ -n "$hold" ] && [ ! -e "$hold" ]; do sleep 0.05; done
-mount -t tmpfs -o size=4k,mode=755 hidden "$0" && exec "$@"
+IFS=:; for directory in $0; do mount -t tmpfs -o size=4k,mode=755 hidden "$directory" || exit 1; done
+exec "$@"
 """
 _NEVER = 4102444800.0  # 2100: an estimate that tests recognize
 
@@ -39,7 +41,7 @@ class NamespaceEngine:
     options: Mapping[str, str] = {
         "namespaces": "network namespaces, one for each node, separated by commas",
         "root": "directory in which each node gets a root directory of its own",
-        "hide": "directory that agents must not see",
+        "hide": "directories that agents must not see, separated by colons",
         "python": COMMON_OPTIONS["python"],
         "hold": "file that agents wait for, as if the cluster were full",
     }

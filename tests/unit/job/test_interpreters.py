@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from footplate.testing.interpreters import interpreters
+
 SOURCE = Path(__file__).parents[3] / "src"
 ROOMS = ("domain", "content", "job")
-
-
-def interpreters() -> list[str]:
-    """Return the oldest and the newest Python from 3.8 on, from the PATH and from pyenv."""
-    found: dict[tuple[int, ...], str] = {}
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    candidates = [str(path) for path in pyenv.glob("3.*/bin/python3")]
-    candidates += [path for minor in range(8, 15) if (path := shutil.which(f"python3.{minor}"))]
-    for path in candidates:
-        asked = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=60)
-        version = re.match(r"Python (3)\.(\d+)\.(\d+)", asked.stdout)
-        if asked.returncode == 0 and version and int(version[2]) >= 8:
-            found.setdefault(tuple(map(int, version.groups())), path)
-    ordered = [found[version] for version in sorted(found)]
-    return [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
 
 
 @pytest.fixture(params=["oldest", "newest"])
@@ -60,6 +45,24 @@ def test_every_module_can_be_imported(run):
     for room in ROOMS:
         modules += [f"footplate.{room}.{path.stem}" for path in (SOURCE / "footplate" / room).glob("*.py")]
     done = run("-c", "".join(f"import {module}\n" for module in modules if not module.endswith("__init__")))
+    assert done.returncode == 0, done.stderr
+
+
+IMPORT_AGENT = """
+import importlib, pkgutil, sys
+sys.path.append(sys.argv[1])
+for room in ("node", "environments", "data"):
+    package = importlib.import_module("footplate." + room)
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:  # of a distribution that comes as a tool
+            assert not error.name.startswith("footplate"), error
+"""
+
+
+def test_an_agent_can_be_imported_without_other_packages(run):
+    done = run("-I", "-S", "-c", IMPORT_AGENT, str(SOURCE))
     assert done.returncode == 0, done.stderr
 
 

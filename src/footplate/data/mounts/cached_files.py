@@ -41,7 +41,8 @@ class BlockFile:
         self._store, self._entry, self._cache, self._key, self._pool = store, entry, cache, key, pool
         self._partial = cache.partial(key, entry)
         self.file = self._partial.file
-        self._lock, self._coming = threading.Lock(), dict[int, Future[None]]()
+        self._lock = threading.Lock()
+        self._coming: dict[int, Future[None]] = {}
         self._next = 0
 
     def fetch_range(self, start: int, length: int) -> None:

@@ -47,8 +47,9 @@ class FuseFiles(mfusepy.Operations):
     ) -> None:
         self._tree, self._stores, self._cache, self._ready = tree, stores, cache, ready
         self._pool = ThreadPoolExecutor(_THREADS, "blocks")
-        self._open, self._lock, self._next = dict[int, CachedFile | BlockFile](), threading.Lock(), 1
-        self._sizes = dict[str, int]()
+        self._lock, self._next = threading.Lock(), 1
+        self._open: dict[int, CachedFile | BlockFile] = {}
+        self._sizes: dict[str, int] = {}
         self._owner = {"st_uid": os.geteuid(), "st_gid": os.getegid()}
 
     def init_with_config(self, connection: Any, config: Any) -> None:

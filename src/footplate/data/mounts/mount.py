@@ -348,7 +348,7 @@ def sweep(cache: DataCache) -> list[str]:
 
 
 def _sweep(record: str) -> str | None:
-    held = list[int]()
+    held: list[int] = []
     try:
         for name in ("owner.lock", "supervisor.lock"):
             held.append(os.open(f"{record}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

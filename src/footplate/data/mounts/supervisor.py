@@ -26,7 +26,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from footplate.data.mounts.syscalls import unmount, wait_readable
+from footplate.data.mounts.syscalls import pidfd_open, unmount, wait_readable
 
 _POLL_SECONDS = 0.5
 _RECORD_FILE = "mount.json"
@@ -49,7 +49,7 @@ def main() -> None:
     if task.get("device") is not None:
         os.close(task["device"])  # only the child keeps it open, so readers get an error if it dies instead of hanging
     threading.Thread(target=_watch_owner, args=(record, wake_writer), daemon=True).start()
-    waiting = [wake_reader] if child is None else [wake_reader, os.pidfd_open(child)]
+    waiting = [wake_reader] if child is None else [wake_reader, pidfd_open(child)]
     wait_readable(waiting)
     _end(record, at, child)
     if task.get("serve"):
@@ -140,7 +140,7 @@ def start_time_of(pid: int) -> str | None:
 
 
 def _start_serving(task: dict[str, Any]) -> int:
-    parent = os.pidfd_open(os.getpid())  # before the fork: we may be killed before the child runs
+    parent = pidfd_open(os.getpid())  # before the fork: we may be killed before the child runs
     child = os.fork()
     if child:
         os.close(parent)

@@ -14,6 +14,7 @@ from typing import IO
 
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 1, 2, 4, 32, 4096
 _MNT_DETACH = 2
+_SYS_PIDFD_OPEN = 434
 READ_AHEAD = 1024 * 1024
 """Read-ahead of the kernel for remote files: the most that one FUSE request can carry."""
 
@@ -127,9 +128,21 @@ def _mount_point_of(line: bytes) -> bytes:
 
 def _run(*argv: str) -> int:
     try:
-        return os.waitstatus_to_exitcode(os.waitpid(os.posix_spawnp(argv[0], argv, os.environ), 0)[1])
+        status = os.waitpid(os.posix_spawnp(argv[0], argv, os.environ), 0)[1]
+        return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
     except OSError:
         return 127
+
+
+def pidfd_open(pid: int) -> int:
+    """Return a file that becomes readable when a process ends. Python has this only since 3.9."""
+    if hasattr(os, "pidfd_open"):
+        return os.pidfd_open(pid)
+    file = _libc.syscall(_SYS_PIDFD_OPEN, pid, 0)
+    if file < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    os.set_inheritable(file, False)
+    return int(file)
 
 
 def wait_readable(files: Sequence[int | IO[bytes]], seconds: float | None = None) -> bool:

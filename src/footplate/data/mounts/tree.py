@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Protocol
+from typing import Dict, Optional, Protocol
 
 from footplate.content.listing import Listing
 from footplate.data.stores.base import FileStore
@@ -12,7 +12,7 @@ from footplate.domain.data import Item, place
 from footplate.domain.store_names import check_name, join
 
 _FOLDERS_KEPT = 64
-Names = dict[str, Item | None]
+Names = Dict[str, Optional[Item]]
 """Contents of a folder: files with their item, folders with None."""
 
 
@@ -29,7 +29,7 @@ class ListingTree:
 
     def __init__(self, listing: Listing) -> None:
         self._listing, self._lock = listing, threading.Lock()
-        self._folders = OrderedDict[str, Names]()
+        self._folders: OrderedDict[str, Names] = OrderedDict()
 
     def find(self, path: str) -> Item | None:
         folder, _, name = path.rpartition("/")
@@ -62,7 +62,7 @@ class StoreTree:
 
     def __init__(self, store: FileStore, top: str) -> None:
         self._store, self._top, self._lock = store, top, threading.Lock()
-        self._folders = dict[str, Names]()
+        self._folders: dict[str, Names] = {}
 
     def find(self, path: str) -> Item | None:
         if not path:

@@ -160,7 +160,7 @@ def _link_cached(root: str, cache: DataCache, listing: Listing, stores: Mapping[
         store = store_of(item, stores)
         if store.folder is None and not cache.has(cache.key(store, item.entry())):
             raise _NotCached
-    made = set[str]()
+    made: set[str] = set()
     for item in listing:
         path = f"{root}/{item.name}"
         folder = os.path.dirname(path)

@@ -47,7 +47,7 @@ class FolderStore:
     # ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def list(self, prefix: str = "") -> Iterator[list[StoreEntry]]:
-        page = list[StoreEntry]()
+        page: list[StoreEntry] = []
         for entry in self._walk(clean_folder(prefix), frozenset()):
             page.append(entry)
             if len(page) == _PAGE:
@@ -282,7 +282,7 @@ def _entry(path: str, info: os.stat_result) -> StoreEntry:
 
 
 def _read_range(file: int, start: int, length: int) -> bytes:
-    pieces = list[bytes]()
+    pieces: list[bytes] = []
     while length > 0 and (piece := os.pread(file, length, start)):
         pieces.append(piece)
         start, length = start + len(piece), length - len(piece)

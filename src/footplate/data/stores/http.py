@@ -119,7 +119,7 @@ class HttpStore:
         raise Unavailable(f"{self._printable(path)} was cut off after {at} bytes ({cut}){why}", "try again later")
 
     def _get(self, path: str, at: int, end: int | None, etag: str) -> WebResponse:
-        headers = dict[str, str]()
+        headers: dict[str, str] = {}
         if at or end is not None:
             headers["Range"] = f"bytes={at}-" if end is None else f"bytes={at}-{end - 1}"
             if etag and not etag.startswith("W/"):

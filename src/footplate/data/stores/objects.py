@@ -109,7 +109,8 @@ class ObjectStore:
     def _read_by_streaming(self, path: str, start: int, length: int | None, etag: str) -> bytes:
         """Read a range from a server that always sends the whole file."""
         end = None if length is None else start + length
-        kept, at = list[bytes](), 0
+        at = 0
+        kept: list[bytes] = []
         for chunk in self.stream(path, 0, etag):
             kept.append(chunk[max(0, start - at) : None if end is None else max(0, end - at)])
             at += len(chunk)

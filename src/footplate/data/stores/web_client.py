@@ -77,7 +77,7 @@ def untrusted_certificate(where: str, why: str = "") -> NotAllowed:
 
 class _Kept(threading.local):
     def __init__(self) -> None:
-        self.connections = dict[tuple[str, str], http.client.HTTPConnection]()
+        self.connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
 
 
 class Web:
@@ -91,7 +91,8 @@ class Web:
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> WebResponse:
         """Return the response after redirects, whatever its status. Raise Unavailable if there is none."""
-        asked, seen = urllib.parse.urlsplit(url).netloc, set[str]()
+        asked = urllib.parse.urlsplit(url).netloc
+        seen: set[str] = set()
         while True:
             if url in seen or len(seen) > _MAX_REDIRECTS:
                 how = "in a circle" if url in seen else f"more than {_MAX_REDIRECTS} times"

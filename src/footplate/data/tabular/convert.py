@@ -138,7 +138,8 @@ def _convert_values(values: Any, wanted: Json) -> Converted:
     coded = values.dictionary_encode()
     texts: list[str] = coded.dictionary.to_pylist()
     parse = _parser(wanted)
-    parsed, bad = list[Any](), list[bool]()
+    parsed: list[Any] = []
+    bad: list[bool] = []
     for text in texts:
         stripped = text.strip()
         value = None if stripped in MISSING else parse(stripped)

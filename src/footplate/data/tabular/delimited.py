@@ -75,7 +75,7 @@ class DelimitedFiles:
     # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _all_names(self) -> list[str]:
-        found = dict[str, None]()
+        found: dict[str, None] = {}
         for index, file in enumerate(self._files):
             with file.translating_errors(), self._head(file, BLOCK) as stream:
                 layout = self._layout(stream, index)
@@ -248,9 +248,9 @@ def _select_columns(batch: Any, columns: list[str]) -> Any:
 
 def _distinct(record: list[str]) -> list[str]:
     """Return distinct column names: an empty one is named by its position, a repeated one gets a number."""
-    names = list[str]()
+    names: list[str] = []
     taken = set(record)
-    seen = set[str]()
+    seen: set[str] = set()
     for position, text in enumerate(record, 1):
         wanted = text or f"Column{position}"
         name = wanted

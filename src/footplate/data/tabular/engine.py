@@ -99,7 +99,7 @@ class Table:
 
     def _leading_filters(self) -> list[Expression]:
         """Return the conditions on every row before the first step that depends on row positions."""
-        found = list[Expression]()
+        found: list[Expression] = []
         for step in self._steps:
             if step["do"] in POSITIONAL:
                 break
@@ -143,7 +143,7 @@ class Table:
         return self._form["kind"] == "delimited" and bool(self._form.get("infer_types", True))
 
     def _constants(self, index: int, report: ReadReport) -> dict[str, Any]:
-        found = dict[str, Any]()
+        found: dict[str, Any] = {}
         if not self._files:
             return found
         name = self._files[index].name

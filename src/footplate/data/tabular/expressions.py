@@ -6,9 +6,9 @@ and its negation keeps a row. NaN is a missing value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timezone
-from typing import Any, cast
+from typing import Any, Mapping, cast
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import iso_time

@@ -30,7 +30,7 @@ def columns_for(schema: Any) -> list[FrameColumn]:
 
 def chunks_of(batch: Any, columns: list[FrameColumn]) -> list[dict[str, Any]]:
     """Return the buffers of a batch, one chunk for each column."""
-    return [_CHUNKS[column.kind](values) for column, values in zip(columns, batch.columns, strict=True)]
+    return [_CHUNKS[column.kind](values) for column, values in zip(columns, batch.columns)]
 
 
 def _column(name: str, kind: Any) -> FrameColumn:
@@ -134,10 +134,7 @@ def schema_for(frame: Frame) -> Any:
 
 def batch_of(frame: Frame, index: int, schema: Any) -> Any:
     """Return chunk `index` of every column as a batch in the frame's schema."""
-    arrays = [
-        _arrow_array(column, column.chunks[index], field.type)
-        for column, field in zip(frame.columns, schema, strict=True)
-    ]
+    arrays = [_arrow_array(column, column.chunks[index], field.type) for column, field in zip(frame.columns, schema)]
     return pa.record_batch(arrays, schema=schema)
 
 

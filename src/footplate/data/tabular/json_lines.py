@@ -29,7 +29,7 @@ class JsonLines:
 
     def schema(self) -> Any:
         """Return the fields of the first records of the files; of all records if the files are small."""
-        seen = dict[str, list[Any]]()
+        seen: dict[str, list[Any]] = {}
         for record in self._sample():
             for name, value in record.items():
                 seen.setdefault(name, []).append(value)
@@ -65,7 +65,8 @@ class JsonLines:
 
     def _blocks(self, stream: Any, name: str) -> Iterator[tuple[int, list[str]]]:
         """Yield lists of lines, each with the number of its first line."""
-        number, lines, size = 1, list[str](), 0
+        number, size = 1, 0
+        lines: list[str] = []
         try:
             for line in as_text(stream, self._encoding):
                 lines.append(line)
@@ -163,7 +164,7 @@ def _column(values: list[Any], wanted: Any, name: str, file: str, report: ReadRe
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, UnicodeEncodeError):
         pass
     fitted = [_fit(value, wanted) for value in values]
-    lost = [value for value, fit in zip(values, fitted, strict=True) if value is not None and fit is None]
+    lost = [value for value, fit in zip(values, fitted) if value is not None and fit is None]
     if lost:
         report.misfits(name, _type_name(wanted), len(lost), str(lost[0]), file)
     return pa.array(fitted, wanted)

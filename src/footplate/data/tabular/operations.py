@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Mapping, NamedTuple
 
 from footplate.data.stores.registry import specs_from_json
 from footplate.data.tabular.arrow import pa
@@ -56,16 +55,13 @@ def write_frame(
 ) -> Json:
     """Write all rows as a frame to the file `target`, for a process without Arrow."""
     report = ReadReport(strict)
-    with (
-        open_table(definition, specs_from_json(stores), cache, listing) as table,
-        space(os.path.dirname(target)),
-        open(target, "xb") as out,
-    ):
-        columns = columns_for(table.schema)
-        file = FrameFile(out, columns)
-        for batch in table.batches(report):
-            file.add(batch.num_rows, chunks_of(batch, columns))
-        file.finish()
+    with open_table(definition, specs_from_json(stores), cache, listing) as table:
+        with space(os.path.dirname(target)), open(target, "xb") as out:
+            columns = columns_for(table.schema)
+            file = FrameFile(out, columns)
+            for batch in table.batches(report):
+                file.add(batch.num_rows, chunks_of(batch, columns))
+            file.finish()
     return {"warnings": report.warnings()}
 
 

@@ -82,7 +82,7 @@ class ParquetFiles:
             raise _unreadable(file.name, error) from None
 
     def _fitted(self, batch: Any, schema: Any, file: str) -> Any:
-        arrays = list[Any]()
+        arrays: list[Any] = []
         for field in schema:
             if field.name not in batch.schema.names:
                 arrays.append(pa.nulls(batch.num_rows, field.type))

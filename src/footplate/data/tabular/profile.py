@@ -15,7 +15,7 @@ def profile_of(table: Table) -> Json:
     rows = 0
     for batch in table.batches():
         rows += batch.num_rows
-        for column, values in zip(columns, batch.columns, strict=True):
+        for column, values in zip(columns, batch.columns):
             column.add(values)
     return {"rows": rows, "columns": [column.summary() for column in columns]}
 

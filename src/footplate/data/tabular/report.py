@@ -28,8 +28,8 @@ class ReadReport:
     """Collects problems while a table is read. `strict` turns the first misfit into an error."""
 
     strict: bool = False
-    _misfits: dict[str, _Misfit] = field(default_factory=dict[str, _Misfit])
-    _left_out: dict[str, str] = field(default_factory=dict[str, str])
+    _misfits: dict[str, _Misfit] = field(default_factory=lambda: {})
+    _left_out: dict[str, str] = field(default_factory=lambda: {})
 
     def misfits(self, column: str, kind: str, count: int, example: str, file: str) -> None:
         if self.strict:
@@ -46,7 +46,7 @@ class ReadReport:
 
     def warnings(self) -> list[str]:
         """Return one sentence for each incomplete column."""
-        found = list[str]()
+        found: list[str] = []
         for column, misfit in self._misfits.items():
             values = "value is" if misfit.count == 1 else "values are"
             found.append(

@@ -6,10 +6,10 @@ import contextlib
 import importlib
 import os
 from collections import OrderedDict
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Mapping, cast
 
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache, cache_at
@@ -19,7 +19,7 @@ from footplate.data.stores.registry import open_store
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile
-from footplate.data.transfer.batch import PARALLEL_BLOCKS
+from footplate.data.transfer.batch import PARALLEL_BLOCKS, shut_down
 from footplate.domain.data import SQL, Item, StoreSpec
 from footplate.domain.datasets import sources_of
 from footplate.domain.store_names import is_pattern, matches
@@ -62,7 +62,7 @@ def _translating_errors() -> Generator[None, None, None]:
 
 def _current_items(definition: Json, stores: Stores) -> list[Item]:
     """Return the files in the order of the sources; those of one source are sorted, since stores list in no order."""
-    found = dict[tuple[str, str], Item]()
+    found: dict[tuple[str, str], Item] = {}
     for source in sources_of(definition):
         for item in sorted(resolve({"sources": [source]}, stores), key=lambda item: names_key(item.source)):
             found.setdefault((item.store, item.source), item)
@@ -93,7 +93,7 @@ def _finds(source: Mapping[str, Any], item: Item) -> bool:
 
 
 def _files(items: Sequence[Item], stores: Stores, fetched: _CachedFiles) -> list[SourceFile]:
-    reached = dict[str, FileStore]()
+    reached: dict[str, FileStore] = {}
     for label in {item.store for item in items}:
         reached[label] = open_store(web_store() if label == WEB else stores[label])
     return [_file(item, reached[item.store], fetched) for item in items]
@@ -123,7 +123,7 @@ class _CachedFiles:
         self._folder = cache
         self._cache: DataCache | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._held = OrderedDict[tuple[str, str], int]()
+        self._held: OrderedDict[tuple[str, str], int] = OrderedDict()
 
     def path(self, store: FileStore, item: Item) -> Path:
         return Path(f"/proc/self/fd/{self._open(store, item)}")
@@ -155,7 +155,7 @@ class _CachedFiles:
         for file in self._held.values():
             os.close(file)
         if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+            shut_down(self._pool)
 
 
 def _database(definition: Json, stores: Stores) -> str:

@@ -67,9 +67,7 @@ class Query:
     def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         for block, names in self._blocks(_ROWS):
             positions = [names.index(name) for name in schema.names]
-            arrays = [
-                _array([row[at] for row in block], field.type) for at, field in zip(positions, schema, strict=True)
-            ]
+            arrays = [_array([row[at] for row in block], field.type) for at, field in zip(positions, schema)]
             yield pa.record_batch(arrays, schema=schema)
 
     def _blocks(self, rows: int) -> Iterator[tuple[list[Any], list[str]]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Iterator
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.expressions import evaluate, no_column
@@ -31,7 +31,7 @@ def columns_after(step: Json, names: list[str]) -> list[str]:
 
 
 def mask(step: Json, batch: Any) -> Any:
-    return evaluate(step["expression"], dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows)
+    return evaluate(step["expression"], dict(zip(batch.schema.names, batch.columns)), batch.num_rows)
 
 
 def _columns(step: Json, batches: Batches) -> Batches:

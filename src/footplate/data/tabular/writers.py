@@ -48,7 +48,7 @@ def _write(
     writing: dict[str, Any] | None = None,
 ) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
-    names = list[str]()
+    names: list[str] = []
     rows = iter(batches)
     following = next(rows, None)
     while following is not None or not names:
@@ -82,7 +82,7 @@ def _flat_type(kind: Any) -> Any:
 
 def _flat(batch: Any, schema: Any) -> Any:
     return pa.record_batch(
-        [_flat_array(values, field.type) for values, field in zip(batch.columns, schema, strict=True)], schema=schema
+        [_flat_array(values, field.type) for values, field in zip(batch.columns, schema)], schema=schema
     )
 
 

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +76,7 @@ def upload(
     if not store.writable:
         raise NotAllowed(f"{store!r} is read-only", "write to a datastore that is a folder or an object store")
     wanted = [(path, check_name(name)) for path, name in files]
-    existing = _existing(store, [name for _, name in wanted]) if overwrite != "replace" else set[str]()
+    existing: set[str] = _existing(store, [name for _, name in wanted]) if overwrite != "replace" else set()
     if existing and overwrite == "refuse":
         raise Conflict(f"{min(existing)!r} already exists in the store", "overwrite it, or choose another name")
     todo = [(path, name, _size(path)) for path, name in wanted if name not in existing]
@@ -196,7 +197,8 @@ def _fetch_small(
         meter.add(bytes=len(data))
         return path, f"{root}/{item.name}"
 
-    placed, batch = list[Future[None]](), list[tuple[str, str]]()
+    placed: list[Future[None]] = []
+    batch: list[tuple[str, str]] = []
     for _, moved in in_parallel(pool, get, enumerate(items)):
         batch.append(moved)
         if len(batch) >= _BATCH:
@@ -282,7 +284,15 @@ def thread_pool(threads: int) -> Generator[ThreadPoolExecutor, None, None]:
     try:
         yield pool
     finally:
+        shut_down(pool)
+
+
+def shut_down(pool: ThreadPoolExecutor) -> None:
+    """Wait for work that has begun, and drop the rest; on Python 3.8 the rest, which is little, is done as well."""
+    if sys.version_info >= (3, 9):
         pool.shutdown(wait=True, cancel_futures=True)
+    else:
+        pool.shutdown(wait=True)
 
 
 def in_parallel(pool: ThreadPoolExecutor, act: Callable[[A], R], jobs: Iterable[A]) -> Iterator[tuple[A, R]]:
@@ -290,7 +300,8 @@ def in_parallel(pool: ThreadPoolExecutor, act: Callable[[A], R], jobs: Iterable[
 
     Jobs are taken from the iterable as there is room for them.
     """
-    waiting, rest = dict[Future[R], A](), iter(jobs)
+    rest = iter(jobs)
+    waiting: dict[Future[R], A] = {}
     while True:
         for job in rest:
             waiting[pool.submit(act, job)] = job

@@ -107,7 +107,8 @@ def _put(parts: Parts, path: str, source: Path, count: Count, noted: _Notes) -> 
         if state is not None:
             parts.abort(path, state.upload)
         part = max(PART, -(-info.st_size // _MAX_PARTS))
-        state, tags = _State(parts.begin(path), part, info.st_size, info.st_mtime_ns), dict[int, str]()
+        state = _State(parts.begin(path), part, info.st_size, info.st_mtime_ns)
+        tags: dict[int, str] = {}
         noted.begin(state)
     else:
         parts.check(path, state.upload)

@@ -23,6 +23,7 @@ from footplate.errors import Unavailable
 
 BLOCK = 4 * 1024 * 1024
 _HEADER = 64
+_OFD_SETLKW = 38  # fcntl has the name only since Python 3.9
 _FLOCK = "hhqqi"  # struct flock of Linux on 64 bits: type, whence, start, length, pid
 
 
@@ -103,7 +104,7 @@ class Partial:
         # Locks of an open file, not of the process, and opened anew, so that threads exclude each other too.
         again = os.open(f"/proc/self/fd/{self._map}", os.O_RDWR | os.O_CLOEXEC)
         try:
-            fcntl.fcntl(again, fcntl.F_OFD_SETLKW, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0))
+            fcntl.fcntl(again, _OFD_SETLKW, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0))
             yield
         finally:
             os.close(again)

@@ -58,7 +58,7 @@ def unreachable(addresses: Sequence[str]) -> list[tuple[str, str]]:
         return []
     with ThreadPoolExecutor(len(addresses)) as pool:
         reasons = list(pool.map(_ask, addresses))
-    return [(address, why) for address, why in zip(addresses, reasons, strict=True) if why is not None]
+    return [(address, why) for address, why in zip(addresses, reasons) if why is not None]
 
 
 def _ask(address: str) -> str | None:

@@ -22,9 +22,9 @@ class Mapping:
     """The result for one conda file: a Python, lines for pip, and warnings."""
 
     python: str | None = None
-    requirements: list[str] = field(default_factory=list[str])
-    mapped: list[str] = field(default_factory=list[str])
-    dropped: list[str] = field(default_factory=list[str])
+    requirements: list[str] = field(default_factory=lambda: [])
+    mapped: list[str] = field(default_factory=lambda: [])
+    dropped: list[str] = field(default_factory=lambda: [])
 
     def warnings(self) -> tuple[str, ...]:
         mapped = [MAPPED_TO_PYPI + ", ".join(self.mapped)] if self.mapped else []

@@ -60,8 +60,8 @@ class _Reporter(InstallerReporter):
     def __init__(self, say: Say) -> None:
         self._say = say
         self._names: dict[int, str] = {}
-        self._scripts = list[str]()
-        self.failed = list[str]()
+        self._scripts: list[str] = []
+        self.failed: list[str] = []
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
         self._names[operation] = package_name

@@ -27,7 +27,7 @@ from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, pythons, recipes
 from footplate.environments.adaptations import Adapted
-from footplate.environments.base import ResolverSettings, Say, make_lock
+from footplate.environments.base import ResolverSettings, Say, make_lock, without_prefix
 from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
@@ -147,7 +147,7 @@ def _solve_for_jobs(
 
 
 def _is_our_choice(line: str) -> bool:
-    return pythons.is_our_choice(line.strip().removeprefix("python"))
+    return pythons.is_our_choice(without_prefix(line.strip(), "python"))
 
 
 def _asks_for_an_old_one(line: str) -> bool:
@@ -257,7 +257,7 @@ def _pin_pip(
 def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
     """Return the conda packages that contain Python, and the libraries that recipes link against, by their PyPI
     names."""
-    known = dict[str, RepoDataRecord]()
+    known: dict[str, RepoDataRecord] = {}
     for record in found:
         name = names.on_pypi(record.name.normalized)
         if name in recipes.linkable() or any(re.match(r"python(_abi)?\b", need) for need in record.depends):

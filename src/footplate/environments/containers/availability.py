@@ -66,7 +66,7 @@ def warning(spec: EnvironmentSpec, why: str) -> str:
 
 
 def _unused(asked: Mapping[str, Any]) -> list[str]:
-    found = list[str]()
+    found: list[str] = []
     if asked.get("base_image"):
         found.append(f"the image {asked['base_image']}")
     if asked.get("base_dockerfile"):

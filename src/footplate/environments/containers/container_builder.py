@@ -21,7 +21,15 @@ from footplate.domain.locks import AZUREML, TENSORFLOW1, image_name, packages
 from footplate.domain.records import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, built_environments, conda, pythons, recipes
-from footplate.environments.base import BuildContext, Container, Interpreter, ResolverSettings, Say, make_lock
+from footplate.environments.base import (
+    BuildContext,
+    Container,
+    Interpreter,
+    ResolverSettings,
+    Say,
+    make_lock,
+    without_prefix,
+)
 from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
@@ -149,7 +157,8 @@ def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tup
     """Return lines of requirements, and warnings; `reason` tells why conda packages do not come from conda."""
     if spec.builder == "existing":
         return [], ()
-    lines, warnings = list(spec.requirements), tuple[str, ...]()
+    lines = list(spec.requirements)
+    warnings: tuple[str, ...] = ()
     wanted: dict[str, Any] | None = spec.options.get("conda")
     if wanted is not None:
         found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
@@ -208,7 +217,7 @@ def _resolve(
 ) -> tuple[str, tuple[str, ...]]:
     if not lines and not soft:
         return "", ()
-    libc = str(python["libc"] or "").removeprefix("glibc ")
+    libc = without_prefix(str(python["libc"] or ""), "glibc ")
     version = ".".join(map(str, python["version"]))
     platform = uv_platform(python["machine"], libc)
     select = ("--python", sys.executable, "--python-version", version, "--python-platform", platform)

@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from footplate.domain.inherited_variables import build_variables
-from footplate.environments.base import Say
+from footplate.environments.base import Say, without_prefix
 from footplate.environments.subprocesses import stream
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace
@@ -157,7 +157,7 @@ class ContainerEngine:
 
 def host_of(address: str) -> str:
     """Return a registry's address as image names contain it."""
-    return address.removeprefix("https://").rstrip("/")
+    return without_prefix(address, "https://").rstrip("/")
 
 
 def _registry(image: str) -> str:

@@ -18,7 +18,7 @@ from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import TENSORFLOW1, packages
 from footplate.domain.records import Lock
 from footplate.environments import tensorflow1
-from footplate.environments.base import BuildContext
+from footplate.environments.base import BuildContext, without_prefix
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.uv import STORE, find_uv, pip_flags, uv_variables
 from footplate.environments.venv import all_hashed, write_tensorflow1_hook
@@ -94,7 +94,7 @@ def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:
     """Return local files and directories that the variables and lines name; they are mounted under the same path."""
     named = [variables[name] for name in _FILES if name in variables]
     named += [*variables.get("UV_FIND_LINKS", "").split(","), *_PLACE.findall(pins)]
-    paths = {unquote(one.removeprefix("file://")) for one in named if one.startswith(("/", "file://"))}
+    paths = {unquote(without_prefix(one, "file://")) for one in named if one.startswith(("/", "file://"))}
     return sorted(path for path in paths if os.path.exists(path))
 
 

@@ -28,4 +28,4 @@ class Curated:
     deviations: tuple[str, ...] = ()
     similar: str | None = None
     unavailable: str | None = None
-    variables: dict[str, str] = field(default_factory=dict[str, str])
+    variables: dict[str, str] = field(default_factory=lambda: {})

@@ -35,9 +35,9 @@ class RecipePlan:
     """Lines for the index, and the recipes that replace the other lines."""
 
     lines: list[str]
-    recipes: list[Recipe] = field(default_factory=list[Recipe])
-    added: list[str] = field(default_factory=list[str])
-    warnings: list[str] = field(default_factory=list[str])
+    recipes: list[Recipe] = field(default_factory=lambda: [])
+    added: list[str] = field(default_factory=lambda: [])
+    warnings: list[str] = field(default_factory=lambda: [])
 
 
 def plan(lines: Sequence[str], installed: Iterable[str] = ()) -> RecipePlan:

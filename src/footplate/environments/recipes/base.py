@@ -16,7 +16,7 @@ class Edit:
     path: str
     before: str
     after: str
-    since: Mapping[str, str] = field(default_factory=dict[str, str])
+    since: Mapping[str, str] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

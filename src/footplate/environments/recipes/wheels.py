@@ -84,7 +84,7 @@ class _WheelBuild:
         self._context = context
         self._title = f"{recipe['name']} {recipe['version']}"
         self._python = str(place / "env" / "bin" / "python")
-        self._programs = list[str]()
+        self._programs: list[str] = []
         self._percent = ""
 
     def run(self, python: str, pins: str) -> Path:
@@ -120,7 +120,7 @@ class _WheelBuild:
         with tarfile.open(archive) as packed:
             packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _path: member)
             packed.extractall(self._place)
-        return self._place / archive.name.removesuffix(".tar.gz")
+        return self._place / archive.name[: -len(".tar.gz")]
 
     def _edit(self, source: Path) -> None:
         for path, before, after in self._recipe["edits"]:

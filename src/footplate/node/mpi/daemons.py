@@ -46,15 +46,15 @@ class Daemons:
         common, machine = rank_variables(orders, orders.ranks[0], setting), mpirun.MpiHost.here()
         if not machine.has_fabric:
             common = {**interconnect.NO_HOOKS, **common}
-        common |= {"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp}
+        common.update({"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp})
         if container is None:
             launcher = mpirun.find(common["PATH"], orders)
-            common |= _found_with(launcher, common)
+            common.update(_found_with(launcher, common))
             if "OPAL_PREFIX" in common:  # the real path, as mpirun passes it to its daemons
                 common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         else:
             launcher, found = in_container.find(container, common, setting, folder, orders)
-            common |= found
+            common.update(found)
         if orders.attempt > 1:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)

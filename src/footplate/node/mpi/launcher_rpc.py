@@ -16,9 +16,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import BufferedRWPair
-from typing import Any
+from typing import Any, Callable
 
 from footplate.domain.launch import NodePlace
 

@@ -183,13 +183,13 @@ def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: MpiHost) ->
     if launcher.kind == "mpich":
         return {}
     found = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
-    found |= _OPEN4 if launcher.kind == "open4" else _OPEN5
+    found.update(_OPEN4 if launcher.kind == "open4" else _OPEN5)
     if not machine.has_fabric:
-        found |= interconnect.SOCKETS_AND_MEMORY
+        found.update(interconnect.SOCKETS_AND_MEMORY)
     if (orders.processes if _are_virtual(orders) else len(orders.ranks)) > machine.cores:
         found["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
-        found |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"}
+        found.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"})
         # Open MPI tells nodes apart by host name, which virtual nodes share; Open MPI 5 would wait forever.
         found["OMPI_MCA_coll"] = "^han"
         if launcher.kind == "open4":

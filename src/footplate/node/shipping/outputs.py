@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Callable
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.records import FileView
@@ -31,7 +32,7 @@ class Output:
     """A file, and its names in the run: several if there are links to it."""
 
     path: str
-    names: list[str] = field(default_factory=list[str])
+    names: list[str] = field(default_factory=lambda: [])
 
     def views(self, digest: str, size: int) -> list[FileView]:
         return [FileView(name, size, digest) for name in self.names]
@@ -136,9 +137,7 @@ class LocalStore:
         if len(batch) == 1 and self.moves(batch[0]):
             return self._move(batch[0])
         stored = self._blobs.put_files([(output.path, None) for output in batch])
-        return [
-            view for output, (digest, size) in zip(batch, stored, strict=True) for view in output.views(digest, size)
-        ]
+        return [view for output, (digest, size) in zip(batch, stored) for view in output.views(digest, size)]
 
     def _move(self, output: Output) -> list[FileView]:
         views = output.views(*hash_file(output.path))
@@ -162,7 +161,7 @@ class ServerStore:
 
     def put(self, batch: Sequence[Output]) -> list[FileView]:
         hashed = [(output, *hash_file(output.path)) for output in batch]
-        missing = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set[str]()
+        missing: set[str] = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set()
         for output, digest, _ in hashed:
             if digest in missing:
                 missing.discard(digest)

@@ -28,8 +28,8 @@ class Gathered:
 
     complete: bool = True
     has_news: bool = False  # more than samples of the machine
-    pieces: list[FilePiece] = field(default_factory=list[FilePiece])
-    accepts: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    pieces: list[FilePiece] = field(default_factory=lambda: [])
+    accepts: list[Callable[[], None]] = field(default_factory=lambda: [])
 
     def add(self, piece: FilePiece, accept: Callable[[], None]) -> None:
         self.pieces.append(piece)

@@ -1,14 +1,18 @@
 """Archives that agents on other machines fetch: Footplate itself, as one file that is named by its content.
 
-The bundle has the packages that agents and jobs import, and nothing that only the server needs. The same files give the
-same bytes. Archives of earlier versions stay for the agents of runs that still wait in a queue.
+The bundle has the packages that agents and jobs import, and nothing that only the server needs. Beside them,
+`agent_packages/<oldest Python>/` holds small distributions of the server that agents use, where jobs do not find them:
+jobs have their own. The same files give the same bytes. Archives of earlier versions stay for the agents of runs that
+still wait in a queue.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import io
 import os
+import re
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -19,6 +23,9 @@ from footplate.content.blobs import BlobFolder
 
 SERVER_ONLY = frozenset({"engines", "server", "services", "storage", "testing", "tuning"})
 """Packages that neither an agent nor a job imports."""
+
+AGENT_PACKAGES = ("mfusepy", "nvidia-ml-py", "packaging", "psutil")
+"""Small distributions for agents: pure Python, or built for the server's platform and any Python."""
 
 _PACKAGE = Path(footplate.__file__).parent
 _MOMENT = (2000, 1, 1, 0, 0, 0)
@@ -62,6 +69,22 @@ def _members() -> Iterator[tuple[str, Path]]:
     for root in _azureml_folders():
         for path in _sources(root):
             yield f"azureml/{path.relative_to(root).as_posix()}", path
+
+    for name in AGENT_PACKAGES:
+        yield from sorted(_installed(name))
+
+
+def _installed(name: str) -> Iterator[tuple[str, Path]]:
+    """Yield the files of an installed distribution, in a directory that is named after the oldest Python it runs on."""
+    try:
+        found = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return  # an extra that is not installed
+    oldest = re.search(r">=\s*(3\.\d+)", found.metadata["Requires-Python"] or "")
+    for file in found.files or ():
+        path = Path(str(found.locate_file(file)))
+        if ".." not in file.parts and file.suffix in (".py", ".so") and path.is_file():
+            yield f"agent_packages/{oldest[1] if oldest else '3.6'}/{file.as_posix()}", path
 
 
 def _sources(root: Path) -> list[Path]:
