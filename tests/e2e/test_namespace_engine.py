@@ -15,6 +15,7 @@ import pytest
 
 from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget
+from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
@@ -22,6 +23,7 @@ from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, Pr
 from footplate.testing.interpreters import interpreters
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
+from footplate.testing.wheels import make_wheel
 
 PYTHON = interpreters()[0]
 """The only thing that a node has: the oldest Python of this machine."""
@@ -192,6 +194,37 @@ def test_cancel_ends_the_script(cluster: Any, here: Environment, tmp_path: Path)
     run.wait_for_completion(raise_on_error=False)
     assert run.get_status() == "Canceled"
     wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
+
+
+BUILT = """
+import sys, needed
+print("version", needed.version, "in", sys.prefix, flush=True)
+"""
+
+
+def test_nodes_that_share_a_directory_build_an_environment_once(
+    workspace_there: Workspace, network: PrivateNetwork, home: Path, roots: Path, tmp_path: Path
+) -> None:
+    for name in ("needed", "pip", "setuptools", "wheel"):  # the nodes reach no index
+        make_wheel(tmp_path / "wheels", name, "99.5")
+    environment = Environment("built")
+    environment.python.conda_dependencies = CondaDependencies.create(pip_packages=["needed"])
+    for option in ("--no-index", f"--find-links {tmp_path}/wheels"):
+        environment.python.conda_dependencies.set_pip_option(option)
+    shared = tmp_path / "shared"
+    wanted = ComputeTarget.engine_configuration(
+        "namespaces", max_nodes=2, namespaces=",".join(network.nodes), root=str(roots), python=interpreters()[-1],
+        hide=":".join([str(home), *HIDDEN]), shared=str(shared),
+    )  # fmt: skip
+    target = ComputeTarget.attach(workspace_there, "shared", wanted)
+    run = submit(target, environment, BUILT, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    run.wait_for_completion()
+    (built,) = shared.glob("environments/*/bin/python")
+    for rank in (0, 1):
+        log = log_of(run, f"user_logs/std_log_process_0{rank}.txt")
+        assert log == f"version 99.5 in {built.parents[1]}\n"
+    assert list(shared.glob("tools/*/bin/uv")), "the node had a uv of its own"
+    assert not list(roots.glob("*/environments")) and not list(roots.glob("*/tools"))
 
 
 GANG = """

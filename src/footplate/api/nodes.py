@@ -8,7 +8,7 @@ from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
-from footplate.domain.replies import HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
+from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
 from footplate.domain.shipments import Shipment
 from footplate.domain.stacks import ProcessStacks
 
@@ -64,6 +64,11 @@ class NodesApi(ApiNoun):
         """Answer the request for stack traces of this key."""
         body = {"key": key, "processes": to_json(list(processes))}
         self._post("/runs/{run}/nodes/{node}/stacks", body, run=run, node=node)
+
+    def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> AgentTool:
+        """Return the archive of a package for this node: versions of Python and of the GNU C library, and machine."""
+        body = {"python": list(python), "machine": machine, "libc": list(libc)}
+        return from_json(AgentTool, self._post("/agent-tools/{module}", body, module=module))
 
     def fetch_archive(self, digest: str) -> Iterator[bytes]:
         """Yield an archive that an agent is started from, piece by piece."""

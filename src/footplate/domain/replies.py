@@ -34,6 +34,13 @@ class DeletedRuns:
 
 
 @dataclass(frozen=True)
+class AgentTool:
+    """The archive of a package that an agent on another machine imports."""
+
+    digest: str
+
+
+@dataclass(frozen=True)
 class CollectedGarbage:
     """The blobs that were removed, or would be, and those that nothing needs but that are too recent to go."""
 

@@ -17,6 +17,7 @@ from typing import Any, Dict, List, Optional
 
 BUNDLE = "FOOTPLATE_BUNDLE"
 NODE_HOME = "FOOTPLATE_NODE_HOME"
+SHARED = "FOOTPLATE_SHARED"
 TOKEN = "FOOTPLATE_TOKEN"
 DEFAULT_HOME = "~/.cache/footplate"
 ARCHIVE_PATH = "/api/v1/agent-archives/"
@@ -206,18 +207,24 @@ def _say(words: str) -> None:
     sys.stderr.flush()
 
 
+def _expanded(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(os.path.expandvars(path)))
+
+
 def main(arguments: List[str], variables: Dict[str, str]) -> int:
     if sys.version_info < (3, 8):  # noqa: UP036  # this is the program that finds out
         version = sys.version.split()[0]
         _say(f"{sys.executable} is Python {version}, and Footplate needs 3.8\nhint: set the option python")
         return REFUSED
     given = dict(zip(arguments[::2], arguments[1::2]))
-    home = os.path.abspath(os.path.expanduser(os.path.expandvars(variables.get(NODE_HOME) or DEFAULT_HOME)))
+    home = _expanded(variables.get(NODE_HOME) or DEFAULT_HOME)
     try:
         supervisor = Supervisor()
         os.makedirs(home, mode=0o700, exist_ok=True)
         folder = find_bundle(home, given["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
         os.environ[NODE_HOME] = home
+        if variables.get(SHARED):
+            os.environ[SHARED] = _expanded(variables[SHARED])
         argv = [sys.executable, "-I", "-S", os.path.join(folder, "footplate", "node", "__main__.py"), *arguments]
         return supervisor.run(argv, [int(given["--lock"])] if "--lock" in given else [])
     except Stopped:

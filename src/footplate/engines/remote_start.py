@@ -24,7 +24,7 @@ from footplate.errors import InvalidInput
 
 COMMON_OPTIONS: Mapping[str, str] = {
     "scratch": f"directory on each node for work, environments and caches; default {bootstrap.DEFAULT_HOME}",
-    "shared": "directory that all nodes see, for environments that are built once; optional",
+    "shared": "directory that all nodes see; environments are built there once, and snapshots kept; optional",
     "python": "interpreter on the nodes, 3.8 or newer, that starts the agent; default python3",
 }
 """Options of every compute target on other machines."""
@@ -51,6 +51,7 @@ def remote_start(job: AgentJob) -> RemoteStart:
         environ.BUNDLE: job.bundle,
         environ.TOKEN: job.token or "",
         environ.NODE_HOME: _directory(job.options, "scratch"),
+        environ.SHARED: _directory(job.options, "shared"),
     }
     common = ("--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint)
     return RemoteStart(

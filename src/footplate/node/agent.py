@@ -213,7 +213,7 @@ class Agent:
                 raise Stopped
             if self._folder.keeps_wd:
                 self._write_working_directory()
-            interpreter = preparation.build(self._orders, self._folder, self._report_progress)
+            interpreter = preparation.build(self._orders, self._link, self._folder, self._report_progress)
             if self._has_data():
                 self._data = self._open_data()
                 self._data_variables = self._data.bring()

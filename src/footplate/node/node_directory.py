@@ -341,6 +341,11 @@ def bundle_folder() -> str | None:
     return os.path.dirname(PACKAGE) if environ.BUNDLE in os.environ else None
 
 
+def cache_home(home: str) -> str:
+    """Return the directory for environments, snapshots and tools: one that the nodes share, or the node's own."""
+    return os.environ.get(environ.SHARED) or home
+
+
 def runtime_folder(home: str, version: str) -> str:
     """Return `runtime/<version>/`, with symlinks to `footplate` and, if it is installed here, `azureml`, and nothing
     else. An agent from a bundle returns the bundle, which is such a directory.

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 from footplate import environ, environments
+from footplate.content.blobs import BlobFolder
+from footplate.disk import sync
 from footplate.domain.launch import NodeOrders
 from footplate.domain.locks import MPI, TENSORFLOW1
 from footplate.domain.records import Cause
@@ -15,9 +22,12 @@ from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
 from footplate.node import snapshot, tensorflow1_check
-from footplate.node.node_directory import NodeFolder, see_installed_packages
+from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home, see_installed_packages
 from footplate.node.shipping import checkpoints
 from footplate.node.shipping.server_link import Link
+
+_TOOLS = {"conda": ("uv", "rattler", "yaml")}
+"""Packages that the builder of an environment needs; by default only uv."""
 
 BUILD_LOG = "azureml-logs/20_image_build_log"
 
@@ -65,7 +75,7 @@ def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFol
         raise _failed(orders, "outputs_failed", "the earlier outputs could not be restored", error) from None
 
 
-def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
+def build(orders: NodeOrders, link: Link, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
     """Return the interpreter of the run's environment. `tell` is called once if building it takes time."""
     name = f"{BUILD_LOG}.txt" if orders.node == 0 else f"{BUILD_LOG}_{orders.node}.txt"
     log = os.path.join(folder.logs, name)
@@ -82,14 +92,58 @@ def build(orders: NodeOrders, folder: NodeFolder, tell: Callable[[str], None]) -
         # An existing interpreter needs nothing (unless MPI is brought), and must not wait for site-packages.
         if orders.lock.builder != "existing" or MPI in orders.lock.content:
             see_installed_packages()
+            for module in _TOOLS.get(orders.lock.builder, ("uv",)):
+                provide(module, link, cache_home(folder.home))
         builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
-        return builder.build(orders.lock, Path(folder.home) / "environments", say, logins)
+        return builder.build(orders.lock, Path(cache_home(folder.home)) / "environments", say, logins)
     except ImportError as error:
         words = f"the environment could not be built: this node's Python {sys.version.split()[0]} lacks {error.name}"
         hint = "set the option python of the compute target to Python 3.9 or newer"
         raise Failed(Cause("environment_failed", words, hint, orders.node)) from None
     except (FootplateError, OSError) as error:
         raise _failed(orders, "environment_failed", "the environment could not be built", error) from None
+
+
+def provide(module: str, link: Link, home: str) -> None:
+    """Make a package importable that an agent on a bare node needs, fetched from the server if the node lacks it."""
+    if bundle_folder() is None or importlib.util.find_spec(module) or (module == "uv" and shutil.which("uv")):
+        return
+    digest = link.retry(lambda: link.tool(module, sys.version_info[:2], os.uname().machine, _libc()))
+    place = os.path.join(home, "tools", digest)
+    if not os.path.isdir(place):
+        blobs = BlobFolder(os.path.join(home, "blobs"))
+        link.retry(lambda: blobs.put_stream(digest, link.fetch_archive(digest)))
+        _unpack(blobs.checked_path(digest), place)
+    sys.path.append(place)
+    importlib.invalidate_caches()
+
+
+def _libc() -> tuple[int, int]:
+    """Return the version of the GNU C library; (0, 0) if the machine has another one."""
+    try:
+        _, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+        major, minor = version.split(".")[:2]
+        return int(major), int(minor)
+    except ValueError:
+        return 0, 0
+
+
+def _unpack(archive: str, place: str) -> None:
+    """Unpack beside the place and rename: other agents may do the same."""
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    new = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(place))
+    try:
+        with zipfile.ZipFile(archive) as file:
+            paths = {file.extract(entry, new): entry.external_attr >> 16 for entry in file.infolist()}
+        for path, mode in paths.items():
+            os.chmod(path, mode)
+        sync(list(paths))
+        os.rename(new, place)
+    except OSError:
+        if not os.path.isdir(place):
+            raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def _failed(orders: NodeOrders, code: str, what: str, error: Exception) -> Failed:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from footplate.content.blobs import BlobFolder
 from footplate.content.source_tree import materialize
 from footplate.errors import Broken, NotFound
-from footplate.node.node_directory import NodeFolder
+from footplate.node.node_directory import NodeFolder, cache_home
 from footplate.node.shipping.server_link import Link
 
 
@@ -18,7 +18,7 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
     On the server's machine files come straight from its blob store. Elsewhere each file is fetched once and kept for
     later runs on this node.
     """
-    blobs = BlobFolder(os.path.join(folder.home, "blobs"))
+    blobs = BlobFolder(os.path.join(cache_home(folder.home), "blobs"))
 
     def lay(wanted: str, path: str, executable: bool = False) -> None:
         bring(wanted, link, home, blobs)
@@ -31,7 +31,7 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
 
 def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder) -> None:
     """Restore the files that the run keeps in the directories `names`, as copies that the script may change."""
-    blobs = BlobFolder(os.path.join(folder.home, "blobs"))
+    blobs = BlobFolder(os.path.join(cache_home(folder.home), "blobs"))
     for name in names:
         for file in link.retry(lambda prefix=f"{name}/": link.files(prefix)):
             target = os.path.join(folder.wd, file.path)

@@ -44,6 +44,7 @@ class NamespaceEngine:
         "hide": "directories that agents must not see, separated by colons",
         "python": COMMON_OPTIONS["python"],
         "hold": "file that agents wait for, as if the cluster were full",
+        "shared": COMMON_OPTIONS["shared"],
     }
     run_options = ("hold",)
 

@@ -225,4 +225,5 @@ def test_names_are_those_of_the_package() -> None:
         environ.NODE_HOME,
         environ.TOKEN,
     )
+    assert bootstrap.SHARED == environ.SHARED
     assert bootstrap.ARCHIVE_PATH.startswith(api.PREFIX)

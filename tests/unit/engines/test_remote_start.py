@@ -15,9 +15,10 @@ def job(**options: object) -> AgentJob:
 
 
 def test_nodes_get_the_program_its_arguments_and_variables() -> None:
-    start = remote_start(job(scratch="/scratch/$USER", python="python3.9"))
+    start = remote_start(job(scratch="/scratch/$USER", shared="/nfs/ml", python="python3.9"))
     assert start.variables == {
         "FOOTPLATE_BUNDLE": "d" * 64, "FOOTPLATE_TOKEN": "t0ken", "FOOTPLATE_NODE_HOME": "/scratch/$USER",
+        "FOOTPLATE_SHARED": "/nfs/ml",
     }  # fmt: skip
     assert start.python == "python3.9"
     expected = ["--run", "r1", "--attempt", "2", "--endpoint", "https://ml:8443", "--node", "3"]

@@ -17,7 +17,7 @@ from footplate.server.routes import routers
 REACH: dict[Reach, set[str]] = {
     Reach.ANYTHING: {
         "fetch_agent_archive", "find_missing_blobs", "get_blob", "get_curated_environment", "get_server",
-        "list_curated_environments", "list_engines",
+        "list_curated_environments", "list_engines", "prepare_agent_tool",
         "list_workspaces", "put_blob",
     },
     Reach.WORKSPACE: {

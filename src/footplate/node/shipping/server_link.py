@@ -107,6 +107,13 @@ class Link:
     def warn(self, message: str) -> None:
         self._api.runs.warn(self._run, message)
 
+    def tool(self, module: str, python: Sequence[int], machine: str, libc: Sequence[int]) -> str:
+        """Return the digest of the archive of a package that this node lacks."""
+        return self._api.nodes.tool(module, python=python, machine=machine, libc=libc).digest
+
+    def fetch_archive(self, digest: str) -> Iterator[bytes]:
+        return self._api.nodes.fetch_archive(digest)
+
     # ── Logs and journals ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:

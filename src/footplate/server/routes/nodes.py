@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import RunRecord
-from footplate.domain.replies import HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
+from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
 from footplate.server.hub import Hub
 from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -25,6 +25,7 @@ from footplate.server.routes.parsing import (
     poll,
 )
 from footplate.services.nodes import NodeService
+from footplate.services.orchestration.agent_tools import NodePlatform
 
 router = APIRouter(tags=["nodes"], route_class=Route)
 
@@ -61,6 +62,12 @@ class NodeStacks(Body):
 class Checkpoints(Body):
     files: list[StrictFile]
     attempt: int
+
+
+class Machine(Body):
+    python: tuple[int, int]
+    machine: str
+    libc: tuple[int, int]
 
 
 class Beat(Body):
@@ -152,6 +159,13 @@ def save_checkpoints(run: str, node: int, body: Checkpoints, services: ServicesO
 def show_stacks(run: str, node: int, body: NodeStacks, services: ServicesOf) -> None:
     """Answer a request for stack traces."""
     services.stacks.answer(run, node, body.key, body.processes)
+
+
+@router.post("/agent-tools/{module}", response_model=AgentTool)
+@requires(Right.FETCH_AGENT)
+def prepare_agent_tool(module: str, body: Machine, services: ServicesOf) -> Response:
+    """Return the archive of a package that an agent imports and that its node lacks."""
+    return answer(AgentTool(services.archives.tool(module, NodePlatform(body.python, body.machine, body.libc))))
 
 
 @router.get("/agent-archives/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)

@@ -5,6 +5,7 @@ record_order   recognizes records that arrive late
 effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_orchestrator`
 agent_jobs     the description of a run's agents for an engine
 agent_archives archives that agents on other machines fetch
+agent_tools    which installed distributions are tools for a node
 scheduler      the thread that admits waiting runs; covered by `test_queues`
 queues         the queues with the capacity of their targets
 queue_book     active runs by target, in memory

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import footplate
 from footplate.content.blobs import BlobFolder
+from footplate.services.orchestration.agent_tools import NodePlatform, distributions_of, make_tool
 
 SERVER_ONLY = frozenset({"engines", "server", "services", "storage", "testing", "tuning"})
 """Packages that neither an agent nor a job imports."""
@@ -38,6 +39,7 @@ class AgentArchives:
         self._files = BlobFolder(str(home / "agent"))
         self._guard = threading.Lock()
         self._bundle: str | None = None
+        self._tools: dict[tuple[str, ...], str] = {}
 
     def bundle(self) -> str:
         """Return the digest of the agent bundle, made on first use: a running server does not change."""
@@ -45,6 +47,15 @@ class AgentArchives:
             if self._bundle is None or not self._files.has(self._bundle):
                 self._bundle = self._files.put_bytes(make_bundle())
             return self._bundle
+
+    def tool(self, module: str, node: NodePlatform) -> str:
+        """Return the digest of the archive of a tool for a node, made on first use."""
+        distributions = distributions_of(module, node)
+        key = (module, *(each.version for each in distributions))
+        with self._guard:
+            if key not in self._tools or not self._files.has(self._tools[key]):
+                self._tools[key] = self._files.put_bytes(make_tool(distributions))
+            return self._tools[key]
 
     def read(self, digest: str) -> Iterator[bytes]:
         return self._files.read(digest)
