@@ -44,18 +44,33 @@ def network() -> Iterator[PrivateNetwork]:
     network.close()
 
 
-@pytest.fixture
-def server(home: Path, network: PrivateNetwork) -> Iterator[None]:
+class Server:
     """A server that listens only inside the network of the test, besides its socket."""
-    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
-    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-    server = subprocess.Popen([*network.enter(network.server), *command])
+
+    def __init__(self, home: Path, network: PrivateNetwork) -> None:
+        self._home = home
+        command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+        self._command = [*network.enter(network.server), *command]
+        (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
+
+    def start(self) -> None:
+        (self._home / "server.json").unlink(missing_ok=True)
+        self._process = subprocess.Popen(self._command)
+        wait_until((self._home / "server.json").exists)
+
+    def stop(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(timeout=120)
+
+
+@pytest.fixture
+def server(home: Path, network: PrivateNetwork) -> Iterator[Server]:
+    server = Server(home, network)
     try:
-        wait_until((home / "server.json").exists)
-        yield
+        server.start()
+        yield server
     finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(timeout=120)
+        server.stop()
 
 
 @pytest.fixture
@@ -85,7 +100,7 @@ def here() -> Environment:
 
 
 @pytest.fixture
-def workspace_there(server: None, project: Path) -> Workspace:
+def workspace_there(server: Server, project: Path) -> Workspace:
     return Workspace.from_config()
 
 
@@ -269,6 +284,48 @@ def test_a_killed_agent_is_replaced_and_nothing_is_lost(
     run.wait_for_completion()
     assert run.get_metrics()["accuracy"] == [0.5, 0.75]
     assert "outputs/model.txt" in run.get_file_names()
+
+
+AWAY = """
+import os, sys, time
+from azureml.core import Run
+gate, made = sys.argv[1:]
+run = Run.get_context()
+run.log("loss", 1.0)
+print("waiting at the gate", flush=True)
+while not os.path.exists(gate):
+    time.sleep(0.05)
+for number in range(3):
+    run.log("loss", 0.5 - number / 10)
+    print("nobody listens", number, flush=True)
+os.makedirs("outputs", exist_ok=True)
+for place in ("outputs", made):
+    with open(os.path.join(place, "model.txt"), "w") as file:
+        file.write("weights")
+with open(gate + ".new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(gate + ".new", gate + ".passed")
+"""
+
+
+@pytest.mark.parametrize("absent", ["server", "network"])
+def test_a_run_that_ends_while_the_server_is_away_arrives_whole_and_once(
+    server: Server, network: PrivateNetwork, cluster: Any, here: Environment, tmp_path: Path, absent: str
+) -> None:
+    gate, passed = tmp_path / "gate", tmp_path / "gate.passed"
+    made = OutputFileDatasetConfig("made").register_on_complete("made")
+    run = submit(cluster, here, AWAY, str(gate), made)
+    wait_until(lambda: "waiting at the gate" in log_of(run))
+    server.stop() if absent == "server" else network.cut(network.nodes[0])
+    gate.touch()
+    wait_until(lambda: passed.exists() and not Path(f"/proc/{passed.read_text()}").exists())
+    server.start() if absent == "server" else network.restore(network.nodes[0])
+    run.wait_for_completion()
+    assert run.get_metrics()["loss"] == [1.0, 0.5, 0.4, 0.3]
+    assert log_of(run) == "waiting at the gate\n" + "".join(f"nobody listens {number}\n" for number in range(3))
+    assert "outputs/model.txt" in run.get_file_names()
+    (copied,) = Dataset.get_by_name(cluster.workspace, "made").download("back")
+    assert Path(copied).read_text() == "weights"
 
 
 @pytest.fixture

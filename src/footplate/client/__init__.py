@@ -18,7 +18,7 @@ from footplate import environ
 from footplate.client.home import home_folder, home_of_socket
 from footplate.client.http import parse_endpoint
 from footplate.client.launcher import ensure_server, revive_server
-from footplate.client.transport import ApiResponse, Transport
+from footplate.client.transport import JOB_PATIENCE, PATIENCE, ApiResponse, Transport
 
 __all__ = ["ApiResponse", "Transport", "connect", "home_folder"]
 
@@ -39,4 +39,5 @@ def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: O
     owner = home_of_socket(path) if path else None
     # The agent that started a job passed the server's address, and that server may be away for a moment.
     is_known = endpoint == named and environ.RUN_ID in os.environ
-    return Transport(endpoint, token, partial(revive_server, owner) if owner else None, is_known=is_known)
+    patience = JOB_PATIENCE if is_known and not path else PATIENCE
+    return Transport(endpoint, token, partial(revive_server, owner) if owner else None, patience, is_known)

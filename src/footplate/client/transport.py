@@ -29,6 +29,9 @@ TIMEOUT = 60.0
 PATIENCE = 30.0
 """Seconds during which a server that does not answer is retried, counted from the first failure."""
 
+JOB_PATIENCE = 2 * 3600.0
+"""The same inside a job whose server is on another machine, and may be away for an hour."""
+
 STRANGER_PATIENCE = 2.0
 """The same for an address where nothing listens or has ever listened: it is probably wrong."""
 

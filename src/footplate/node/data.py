@@ -9,13 +9,14 @@ succeeded. Each of several nodes uploads what its ranks wrote, and the first reg
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shlex
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import write_listing
@@ -28,11 +29,12 @@ from footplate.data.resolve import resolve
 from footplate.data.stores.base import FileStore, Progress, Report
 from footplate.data.stores.registry import open_store
 from footplate.domain import azure_variables, store_names
+from footplate.domain.data import SERVER
 from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.requests import NewDataset
-from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound
+from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, Unavailable
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder, see_installed_packages
 from footplate.node.preparation import Failed
@@ -42,6 +44,10 @@ _REPORT_SECONDS = 2.0
 _PROBLEMS_REPORTED = 5
 _WAIT_SECONDS = 25.0
 _LOOK_SECONDS = 0.1
+_OUTAGES = 10
+"""How often the server may go away while one input or output is transferred."""
+
+T = TypeVar("T")
 Tell = Callable[[str], None]
 
 
@@ -83,7 +89,7 @@ class NodeData:
         for wanted in self._orders.inputs:
             what = f"input {self._describe(wanted)} could not be {_DONE[wanted.mode]}"
             with self._failure_as_cause(what, self._hint_if_gone(wanted)):
-                places[wanted.name] = self._input(wanted)
+                places[wanted.name] = self._patiently(functools.partial(self._input, wanted))
         for output in self._orders.outputs:
             with self._failure_as_cause(f"output {output.name!r} could not be prepared"):
                 places[output.name] = self._output(output)
@@ -257,7 +263,7 @@ class NodeData:
                 ):
                     uploader = self._uploader(output)
                     if uploader is not None:
-                        self._finish(output, uploader)
+                        self._patiently(functools.partial(self._finish, output, uploader))
 
     def _finish(self, output: DataOutput, uploader: OutputUploader) -> None:
         uploader.finish(self._report(f"output {output.name!r}"))
@@ -269,7 +275,7 @@ class NodeData:
         for output in self._orders.outputs:
             if output.is_dataset:
                 with self._failure_as_cause(f"output {output.name!r} could not be registered"):
-                    self._register(output)
+                    self._patiently(functools.partial(self._register, output))
 
     def _register(self, output: DataOutput) -> None:
         run, asked = self._orders.run, output.register
@@ -357,6 +363,15 @@ class NodeData:
             return None
         command = shlex.join(["footplate", "data", "verify", f"{dataset.name}:{dataset.version}"])
         return f"see what changed with: {command}; bring it back, or register a new version"
+
+    def _patiently(self, call: Callable[[], T]) -> T:
+        """Repeat a call that failed while the server was away: it transfers the files of built-in datastores."""
+        for _ in range(_OUTAGES if any(s.kind == SERVER for s in self._run_data.stores.values()) else 0):
+            try:
+                return call()
+            except Unavailable:
+                self._link.retry(self._link.beat)
+        return call()
 
     @contextlib.contextmanager
     def _failure_as_cause(self, what: str, if_gone: str | None = None) -> Any:

@@ -70,6 +70,13 @@ class PrivateNetwork:
         """Return the beginning of a command line that runs the rest of it in this namespace."""
         return ["nsenter", f"--net=/run/netns/{namespace}"]
 
+    def cut(self, node: str) -> None:
+        """Take the network interface of a node down; `restore` takes it up again."""
+        _ip("-n", node, "link", "set", "eth0", "down")
+
+    def restore(self, node: str) -> None:
+        _ip("-n", node, "link", "set", "eth0", "up")
+
     def close(self) -> None:
         for name in (*self.nodes, self.server):
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
