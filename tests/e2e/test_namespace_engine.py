@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.interpreters import interpreters
 
 from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget
@@ -20,7 +21,6 @@ from azureml.core.runconfig import PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
-from footplate.testing.interpreters import interpreters
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel

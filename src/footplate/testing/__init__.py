@@ -18,7 +18,6 @@ indexes             a package index
 conda_channel       a conda channel
 recipes, wheels     generated source archives and wheels
 fixtures            pytest fixtures of the servers above
-interpreters        the oldest and the newest Python of this machine
 waiting             wait for a condition
 
 These modules are test code: tests/conformance runs the suites, and tests/e2e uses the servers and fakes.

@@ -9,8 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from footplate.testing.interpreters import interpreters
+from tests.interpreters import interpreters
 
 SOURCE = Path(__file__).parents[3] / "src"
 ROOMS = ("domain", "content", "job")
