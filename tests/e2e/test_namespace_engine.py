@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interpreters import interpreters
 
 from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget
@@ -24,6 +23,8 @@ from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, Pr
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
+
+from ..interpreters import interpreters
 
 PYTHON = interpreters()[0]
 """The only thing that a node has: the oldest Python of this machine."""

@@ -9,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.interpreters import interpreters
+
+from ...interpreters import interpreters
 
 SOURCE = Path(__file__).parents[3] / "src"
 ROOMS = ("domain", "content", "job")
