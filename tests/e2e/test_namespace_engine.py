@@ -403,7 +403,7 @@ def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, 
     with pytest.raises(UserErrorException, match="'hide' of 'far' is fixed"):
         Experiment(cluster.workspace, "far").submit(config)
     hold = tmp_path / "gate"
-    words = ("run", "-t", "far", "--python", sys.executable, "--engine-option", f"hold={hold}", "--", "true")
+    words = ("run", "-t", "far", "--python", PYTHON, "--engine-option", f"hold={hold}", "--", "true")
     run = cluster.workspace.get_run(footplate(*words).stdout.strip())
     wait_until(lambda: str(hold) in footplate("runs", "show", run.id).stdout)
     shown = footplate("runs", "show", run.id).stdout
