@@ -14,8 +14,8 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Callable, NamedTuple
 
 from footplate.backoff import Backoff
 from footplate.content.blobs import BlobFolder
@@ -171,7 +171,8 @@ class CheckpointSaver:
             self._put(now, kept & self._changed(now), whole=False)
 
     def _look(self) -> dict[str, _File]:
-        root, found = os.path.join(self._folder.wd, CHECKPOINTS), dict[str, _File]()
+        root = os.path.join(self._folder.wd, CHECKPOINTS)
+        found: dict[str, _File] = {}
         for name, path in regular_files(root, self._folder.wd):
             stamp = _stamp(path)
             if stamp is not None:
