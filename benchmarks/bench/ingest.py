@@ -16,7 +16,8 @@ from bench.machine import temporary_folder
 from footplate import Experiment
 from footplate.api import ApiClient
 from footplate.client import connect
-from footplate.job.journal import Journal, finished_prefix, read_text
+from footplate.job.journal import Journal
+from footplate.job.journal_format import finished_prefix, read_text
 from footplate.storage import Storage
 
 OURS = "footplate, Store.metrics.append"

@@ -16,7 +16,9 @@ The message states what failed and names the value; `hint` states what to do nex
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Type
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
+if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, Optional, Type
 
 
 class FootplateError(Exception):

@@ -4,9 +4,11 @@
 - `exit_report`: the part of `bootstrap` that only a failing script needs.
 - `notebook_runner`: run a notebook in place of a script.
 - `journal`: write metrics.
-- `journal_format`: the format of journals, and how to read and decode them.
+- `slots`: the layout of a journal's slots.
+- `journal_format`: how to read and decode journals.
 - `offline`: the run object of a script that was started by hand.
 
-`tests/unit/job/test_bootstrap.py` covers `exit_report`, and `tests/e2e/test_notebooks.py` covers `notebook_runner`;
+`tests/unit/job/test_bootstrap.py` covers `exit_report`, `test_journal_format.py` covers `slots`, and
+`tests/e2e/test_notebooks.py` covers `notebook_runner`;
 `test_interpreters.py` runs the rest on every Python found.
 """

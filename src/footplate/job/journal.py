@@ -20,11 +20,10 @@ import mmap
 import os
 import threading
 import time
-import weakref
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+from _weakrefset import WeakSet  # what `weakref` itself imports it from, without the rest
 
 from footplate import environ
-from footplate.job.journal_format import (
+from footplate.job.slots import (
     ARTIFACT,
     FLOAT,
     FLOAT_SLOT,
@@ -39,23 +38,18 @@ from footplate.job.journal_format import (
     SLOT,
     TABLE,
     TEXT_SLOT,
-    Decoder,
-    MetricColumn,
-    Point,
     end_of_slots,
-    everything,
-    finished_prefix,
-    read_text,
-    writers,
 )
 
-__all__ = ["Decoder", "Journal", "MetricColumn", "Point", "everything", "finished_prefix", "read_text", "writers"]
+TYPE_CHECKING = False  # not typing's own: see `slots`
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
+
+    Log = Callable[..., None]
 
 _FIRST_SEGMENT = 64 * 1024
 _LAST_SEGMENT = 2 * 1024 * 1024
 _TEXT_LIMIT = 0xFFFFFFFF
-
-Log = Callable[..., None]
 
 
 class Journal:
@@ -362,7 +356,7 @@ def _reserve(fd: int, start: int, size: int) -> None:
         rest = rest[os.pwrite(fd, rest, start + size - len(rest)) :]
 
 
-_journals: weakref.WeakSet[Journal] = weakref.WeakSet()
+_journals: WeakSet[Journal] = WeakSet()
 
 
 def _after_fork() -> None:

@@ -1,4 +1,4 @@
-"""The journal for its readers: the format (docs/internals), the parts that may be shipped, and the decoder.
+"""The journal for its readers: the parts that may be shipped, and the decoder. The format is in docs/internals.
 
 A reader ships a writer's text before the slots that point to it, so the receiver never has a slot without its text.
 """
@@ -6,25 +6,30 @@ A reader ships a writer's text before the slots that point to it, so the receive
 from __future__ import annotations
 
 import json
-import math
 import os
 import struct
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-SLOT = 32
-MARK = 0xF0F0
-FLOAT, INT, SCALAR, LIST, ROW, TABLE, ARTIFACT, SERIES = 1, 2, 3, 4, 5, 6, 7, 15
-
-FLOAT_SLOT = struct.Struct("<dddIHH")  # value, time, step, series, kind, mark
-INT_SLOT = struct.Struct("<qddIHH")
-TEXT_SLOT = struct.Struct("<IIddIHH")  # offset, length, time, step, series, kind, mark
-NO_STEP = math.nan
+from footplate.job.slots import (
+    ARTIFACT,
+    CHUNK,
+    FLOAT,
+    FLOAT_SLOT,
+    INT,
+    LIST,
+    MARK,
+    MARK_BYTE,
+    ROW,
+    SCALAR,
+    SERIES,
+    SLOT,
+    TABLE,
+    end_of_slots,
+)
 
 _INT_VALUE = struct.Struct("<q")
 _TEXT_PLACE = struct.Struct("<II")
 _TEXT_KINDS = frozenset((SCALAR, LIST, ROW, TABLE, ARTIFACT, SERIES))
-_MARK_BYTE = b"\xf0"
-_CHUNK = 2 * 1024 * 1024
 
 
 class Point(NamedTuple):
@@ -60,7 +65,7 @@ def attempt_of(writer: str) -> int:
     return int(number) if found and number.isdigit() else 1
 
 
-def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+def finished_prefix(path: str, offset: int, limit: int = CHUNK) -> bytes:
     """Return the slots from `offset` up to the first unfinished one: safe to ship while the writer is alive.
 
     At most `limit` bytes at a time: call again with the next offset until nothing is returned.
@@ -69,7 +74,7 @@ def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
     try:
         seen = os.pread(fd, limit - limit % SLOT, offset)
         low, high = seen[30::SLOT], seen[31::SLOT]
-        count = min(len(part) - len(part.lstrip(_MARK_BYTE)) for part in (low, high))
+        count = min(len(part) - len(part.lstrip(MARK_BYTE)) for part in (low, high))
         # Read the finished part again: on a processor that reorders stores, the first read may have seen a mark before
         # the value in front of it.
         return os.pread(fd, count * SLOT, offset) if count else b""
@@ -77,7 +82,7 @@ def finished_prefix(path: str, offset: int, limit: int = _CHUNK) -> bytes:
         os.close(fd)
 
 
-def everything(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+def everything(path: str, offset: int, limit: int = CHUNK) -> bytes:
     """Return the slots from `offset` up to the last finished one, with holes: to be shipped when the writer is dead.
 
     At most `limit` bytes at a time: call again with the next offset until nothing is returned.
@@ -89,7 +94,7 @@ def everything(path: str, offset: int, limit: int = _CHUNK) -> bytes:
         os.close(fd)
 
 
-def read_text(path: str, offset: int, limit: int = _CHUNK) -> bytes:
+def read_text(path: str, offset: int, limit: int = CHUNK) -> bytes:
     """Return at most `limit` bytes of text from `offset`; nothing when the file does not exist yet.
 
     Read the slots first and the text after them, and ship the text first.
@@ -102,23 +107,6 @@ def read_text(path: str, offset: int, limit: int = _CHUNK) -> bytes:
         return os.pread(fd, limit, offset)
     finally:
         os.close(fd)
-
-
-def end_of_slots(fd: int, floor: int) -> int:
-    """Return the end of the last finished slot at or after `floor`; `floor` when there is none. Searches backwards."""
-    size = os.fstat(fd).st_size
-    top = size - size % SLOT
-    while top > floor:
-        start = max(floor, top - _CHUNK)
-        seen = os.pread(fd, top - start, start)
-        low, high = seen[30::SLOT], seen[31::SLOT]
-        last = high.rfind(_MARK_BYTE)
-        while last >= 0 and low[last] != _MARK_BYTE[0]:
-            last = high.rfind(_MARK_BYTE, 0, last)
-        if last >= 0:
-            return start + (last + 1) * SLOT
-        top = start
-    return floor
 
 
 class Decoder:

@@ -15,11 +15,19 @@ AzureMLException                       .message .inner_exception .hint
 
 from __future__ import annotations
 
-import json
-from typing import Any, List, Mapping, Optional, Type
-
 from footplate.errors import FootplateError
-from footplate.sdk import notebooks
+from footplate.lazy import Deferred
+
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
+if TYPE_CHECKING:
+    import json
+    from typing import Any, List, Mapping, Optional, Type
+
+    from typing_extensions import TypeAlias
+
+    from footplate.sdk import notebooks
+else:
+    json, notebooks = Deferred("json"), Deferred("footplate.sdk.notebooks")  # for errors that are shown
 
 
 class AzureMLException(Exception):
@@ -344,7 +352,7 @@ class AzureMLAggregatedException(AzureMLException):
     """
 
 
-Kinds = Mapping[str, Type[AzureMLException]]
+Kinds: TypeAlias = "Mapping[str, Type[AzureMLException]]"
 """Maps codes of `footplate.errors` to exceptions, for one kind of request. `DEFAULT` covers the other codes."""
 
 DEFAULT: Kinds = {

@@ -3,9 +3,11 @@ alternative."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, NoReturn
-
 from footplate.sdk.exceptions import UserErrorException
+
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
+if TYPE_CHECKING:
+    from typing import Any, Callable, NoReturn
 
 _NO_PIPELINES = (
     "has no pipelines",

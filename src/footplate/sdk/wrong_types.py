@@ -10,38 +10,50 @@ from __future__ import annotations
 import builtins
 import functools
 import types
-import typing
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
+from collections.abc import Mapping
 
 from footplate.errors import FootplateError
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
-T = TypeVar("T")
+TYPE_CHECKING = False  # not typing's own: only calls that fail need typing
+if TYPE_CHECKING:
+    import typing
+    from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, TypeVar
+
+    T = TypeVar("T")
+    Misfit = Optional[Tuple[str, Any, Any]]
+    """The place of a value that does not fit, the value, and the type that is wanted."""
+else:
+    typing = Deferred("typing")
+
 RAW = (AttributeError, LookupError, TypeError, ValueError, OverflowError, SyntaxError)
 """Exceptions that Python raises when a value is not of the expected type."""
 
 _PLAIN = {str: "a string", int: "a whole number", float: "a number", bool: "True or False", bytes: "bytes"}
 _LONGEST = 200
-_UNIONS = (Union, getattr(types, "UnionType", Union))  # X | Y since Python 3.10
 _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes 10 ms
 
 
 def explained(thing: T) -> T:
     """Decorate a function, or all public methods of a class, so that arguments of a wrong type are named."""
     if not isinstance(thing, type):
-        return cast("T", _explaining(cast("Callable[..., Any]", thing)))
+        return _explaining(thing)
     for name, member in list(vars(thing).items()):
         if name.startswith("_") and name not in ("__init__", "__new__"):
             continue
         if isinstance(member, (staticmethod, classmethod)):
-            bound = cast("Any", member)
-            setattr(thing, name, type(bound)(_explaining(bound.__func__)))
+            setattr(thing, name, _rewrapped(member))
         elif isinstance(member, types.FunctionType):
             setattr(thing, name, _explaining(member))
     return thing
 
 
-def _explaining(function: Any) -> Callable[..., Any]:
+def _rewrapped(method: Any) -> Any:
+    return type(method)(_explaining(method.__func__))
+
+
+def _explaining(function: Any) -> Any:
     if function.__code__.co_flags & _GENERATOR:
 
         @functools.wraps(function)
@@ -94,34 +106,35 @@ class WrongTypeException(UserErrorException, TypeError):
     """An argument of the wrong type. Code that catches Python's TypeError catches it too."""
 
 
-class _Names(Dict[str, Any]):
+class _Names(dict):  # type: ignore[type-arg]  # pyright: ignore[reportMissingTypeArgument]
     """Names in an annotation. A class that is only imported for type checkers becomes a placeholder of its name."""
 
     def __missing__(self, name: str) -> Any:
-        return getattr(builtins, name, None) or type(name, (), {"__placeholder__": True})
+        known = getattr(builtins, name, None) or getattr(typing, name, None)
+        return known or type(name, (), {"__placeholder__": True})
 
 
 def _annotation(function: Callable[..., Any], name: str) -> Any:
-    text = getattr(function, "__annotations__", {}).get(name, Any)
+    text = getattr(function, "__annotations__", {}).get(name, typing.Any)
     if not isinstance(text, str):
         return text
     try:
         return eval(text, {}, _Names(getattr(function, "__globals__", {})))  # our own annotations
     except TypeError:  # generics that this Python cannot subscript
-        return Any
-
-
-Misfit = Optional[Tuple[str, Any, Any]]
-"""The place of a value that does not fit, the value, and the type that is wanted."""
+        return typing.Any
 
 
 def _misfit(where: str, value: Any, wanted: Any) -> Misfit:
     origin = typing.get_origin(wanted)
-    if origin in _UNIONS:
+    if _is_union(origin):
         return _union_misfit(where, value, typing.get_args(wanted))
     if isinstance(origin, type):
         return _container_misfit(where, value, wanted, origin)
     return None if _fits(value, wanted) else (where, value, wanted)
+
+
+def _is_union(origin: Any) -> bool:
+    return origin is typing.Union or origin is getattr(types, "UnionType", typing.Union)  # X | Y since Python 3.10
 
 
 def _union_misfit(where: str, value: Any, choices: Sequence[Any]) -> Misfit:
@@ -131,7 +144,7 @@ def _union_misfit(where: str, value: Any, choices: Sequence[Any]) -> Misfit:
     inner = [each for each in found if each and each[0] != where]  # a list with one wrong item is nearly right
     if inner:
         return inner[0]
-    return where, value, Union[tuple(choices)]
+    return where, value, typing.Union[tuple(choices)]
 
 
 def _container_misfit(where: str, value: Any, wanted: Any, origin: type) -> Misfit:
@@ -139,15 +152,17 @@ def _container_misfit(where: str, value: Any, wanted: Any, origin: type) -> Misf
         return where, value, wanted
     inner = typing.get_args(wanted)
     if origin is tuple and Ellipsis not in inner:
-        pairs = zip(range(len(inner)), cast("Sequence[Any]", value), inner)
+        pairs = zip(range(len(inner)), typing.cast("Sequence[Any]", value), inner)
         misfits = (_misfit(f"{where}[{index}]", each, kind) for index, each, kind in pairs)
         return (where, value, wanted) if len(value) != len(inner) else next(filter(None, misfits), None)
     if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value).items()
+        pairs = typing.cast("Mapping[Any, Any]", value).items()
         items = [(f"a key of {where}", key, inner[:1]) for key, _ in pairs]
         items += [(f"{where}[{shown(key)}]", each, inner[1:2]) for key, each in pairs]
     elif isinstance(value, (list, tuple)):
-        items = [(f"{where}[{index}]", each, inner[:1]) for index, each in enumerate(cast("Sequence[Any]", value))]
+        items = [
+            (f"{where}[{index}]", each, inner[:1]) for index, each in enumerate(typing.cast("Sequence[Any]", value))
+        ]
     else:
         items = []
     return next((found for at, each, kind in items if kind and (found := _misfit(at, each, kind[0]))), None)
@@ -158,7 +173,7 @@ def _fits(value: Any, wanted: Any) -> bool:
         return value is None
     if isinstance(wanted, typing.ForwardRef):
         return wanted.__forward_arg__.split("[")[0] in _kinds(value)
-    if wanted is Any or not isinstance(wanted, type):
+    if wanted is typing.Any or not isinstance(wanted, type):
         return True  # type variables, and kinds that cannot be checked
     if getattr(wanted, "__placeholder__", False):
         return wanted.__name__ in _kinds(value)
@@ -173,7 +188,7 @@ def _kinds(value: Any) -> Sequence[str]:
 
 def _described(wanted: Any) -> str:
     """Return the type in words: "a string", "a list of strings", "a Workspace"."""
-    if typing.get_origin(wanted) in _UNIONS:
+    if _is_union(typing.get_origin(wanted)):
         choices = [_described(each) for each in typing.get_args(wanted) if each is not type(None)]
         return " or ".join(dict.fromkeys(choices))
     origin = typing.get_origin(wanted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.job.journal import Decoder, Point, everything, read_text, writers
+from footplate.job.journal_format import Decoder, Point, everything, read_text, writers
 
 SOURCE = str(Path(__file__).parents[3] / "src")
 

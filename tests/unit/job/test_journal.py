@@ -13,8 +13,9 @@ import time
 import numpy as np
 import pytest
 
-from footplate.job import journal_format
-from footplate.job.journal import Decoder, Journal, everything, finished_prefix, read_text, writers
+from footplate.job import slots
+from footplate.job.journal import Journal
+from footplate.job.journal_format import Decoder, everything, finished_prefix, read_text, writers
 
 FLOAT, INT, SCALAR, LIST, ROW, TABLE, ARTIFACT = range(1, 8)
 
@@ -112,12 +113,12 @@ def test_the_bytes_have_the_documented_format(tmp_path):
     data = (tmp_path / "w.slots").read_bytes()
     assert len(data) == 3 * 32
     definition, number, whole = (data[at : at + 32] for at in (0, 32, 64))
-    offset, length, _, step, series, kind, mark = journal_format.TEXT_SLOT.unpack(definition)
+    offset, length, _, step, series, kind, mark = slots.TEXT_SLOT.unpack(definition)
     assert json.loads((tmp_path / "w.text").read_bytes()[offset : offset + length]) == {"name": "n", "description": ""}
     assert (math.isnan(step), kind, mark) == (True, 15, 0xF0F0)
-    value, _, step, again, kind, mark = journal_format.FLOAT_SLOT.unpack(number)
+    value, _, step, again, kind, mark = slots.FLOAT_SLOT.unpack(number)
     assert (value, step, again, kind, mark) == (1.5, 2.0, series, 1, 0xF0F0)
-    value, _, step, again, kind, mark = journal_format.INT_SLOT.unpack(whole)
+    value, _, step, again, kind, mark = slots.INT_SLOT.unpack(whole)
     assert (value, again, kind, mark) == (7, series, 2, 0xF0F0)
 
 

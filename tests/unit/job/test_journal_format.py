@@ -4,19 +4,19 @@ import math
 
 import pytest
 
-from footplate.job import journal_format
+from footplate.job import slots
 from footplate.job.journal_format import Decoder, MetricColumn, everything, finished_prefix, read_text, writers
 
 MARK = 0xF0F0
 TEXT = b'{"name":"a","description":"d"}\n{"name":"b","description":""}\n"words"\n'
-DEFINE_A = journal_format.TEXT_SLOT.pack(0, 30, 1.0, math.nan, 1, 15, MARK)
-DEFINE_B = journal_format.TEXT_SLOT.pack(31, 29, 1.0, math.nan, 2, 15, MARK)
-WORDS = journal_format.TEXT_SLOT.pack(61, 7, 5.0, math.nan, 1, 3, MARK)
+DEFINE_A = slots.TEXT_SLOT.pack(0, 30, 1.0, math.nan, 1, 15, MARK)
+DEFINE_B = slots.TEXT_SLOT.pack(31, 29, 1.0, math.nan, 2, 15, MARK)
+WORDS = slots.TEXT_SLOT.pack(61, 7, 5.0, math.nan, 1, 3, MARK)
 HOLE = bytes(32)
 
 
 def number(value: float, series: int = 1, mark: int = MARK) -> bytes:
-    return journal_format.FLOAT_SLOT.pack(value, 2.0, 3.0, series, 1, mark)
+    return slots.FLOAT_SLOT.pack(value, 2.0, 3.0, series, 1, mark)
 
 
 def decoder() -> Decoder:
@@ -103,10 +103,10 @@ def test_columns_hold_the_same_points():
     "slot",
     [
         number(1, series=7),
-        journal_format.TEXT_SLOT.pack(1000, 5, 1.0, math.nan, 1, 3, MARK),
-        journal_format.TEXT_SLOT.pack(61, 6, 1.0, math.nan, 1, 3, MARK),
-        journal_format.TEXT_SLOT.pack(61, 7, 1.0, math.nan, 9, 15, MARK),
-        journal_format.FLOAT_SLOT.pack(1.0, 1.0, 1.0, 1, 12, MARK),
+        slots.TEXT_SLOT.pack(1000, 5, 1.0, math.nan, 1, 3, MARK),
+        slots.TEXT_SLOT.pack(61, 6, 1.0, math.nan, 1, 3, MARK),
+        slots.TEXT_SLOT.pack(61, 7, 1.0, math.nan, 9, 15, MARK),
+        slots.FLOAT_SLOT.pack(1.0, 1.0, 1.0, 1, 12, MARK),
     ],
 )
 def test_damaged_slots_are_counted_and_skipped(slot):

@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from footplate.sdk.runs import details as details
     from footplate.sdk.runs import experiment as experiment
     from footplate.sdk.runs import files as files
+    from footplate.sdk.runs import filters as filters
     from footplate.sdk.runs import groups as groups
     from footplate.sdk.runs import heartbeat as heartbeat
     from footplate.sdk.runs import interactive as interactive
+    from footplate.sdk.runs import metrics as metrics
     from footplate.sdk.runs import output_capture as output_capture
     from footplate.sdk.runs import output_paths as output_paths
     from footplate.sdk.runs import recorder as recorder
     from footplate.sdk.runs import shipping as shipping
     from footplate.sdk.runs import snapshots as snapshots
     from footplate.sdk.runs import stacks as stacks
+    from footplate.sdk.runs import status as status
     from footplate.sdk.runs import streaming as streaming
     from footplate.sdk.runs import submission as submission
 else:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Union, cast
 
 from footplate import environ, sdk
 from footplate.job.journal import Journal
 from footplate.lazy import Deferred
-from footplate.sdk import data, runs
+from footplate.sdk import runs
 from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.runs.run import Run
-from footplate.sdk.session import Session, open_session
 from footplate.sdk.wrong_types import explained
 
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
     import logging
+    from typing import Any, Callable, Dict, List, Optional, Union
 
+    from footplate.sdk import data, session
     from footplate.sdk.runs.experiment import Experiment
 else:
-    logging = Deferred("logging")  # 5 ms that a script which only logs metrics saves
+    # Milliseconds that a script which only logs metrics saves.
+    logging, data, session = Deferred("logging"), Deferred("footplate.sdk.data"), Deferred("footplate.sdk.session")
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -57,8 +58,8 @@ class _SubmittedRun(Run):
         self.log = _quick_log(self._own_journal, super().log)
 
     @property
-    def _session(self) -> Session:
-        return open_session()
+    def _session(self) -> session.Session:
+        return session.open_session()
 
     @property
     def _journal(self) -> Journal:
@@ -148,12 +149,15 @@ def current_run(allow_offline: bool = True) -> Run:
     missing = missing_variables()
     if missing:
         if allow_offline:
+            from contextlib import suppress  # noqa: PLC0415  # as below
+
             from footplate.job.offline import OfflineRun  # noqa: PLC0415  # 2 ms that a job saves
 
             for folder in (OUTPUTS, LOGS):
                 with suppress(OSError):  # a read-only directory is the script's problem only if it writes
                     os.makedirs(folder, exist_ok=True)
-            return cast(Run, OfflineRun())
+            offline: Any = OfflineRun()
+            return offline
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",
             hint="submit the script with experiment.submit or: footplate run SCRIPT",

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
-
-from footplate.domain.runs.run_kinds import kind_of
-from footplate.sdk import notebooks, runs
+from footplate.lazy import Deferred
+from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.labels import texts
-from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.wrong_types import explained
 
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
+    from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+
     from footplate.domain.records import RunView, StoryLine
+    from footplate.domain.runs import run_kinds
+    from footplate.sdk import labels, notebooks
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.runs.output_capture import Capture
     from footplate.sdk.runs.run import Run
     from footplate.sdk.session import Session
 
-H = TypeVar("H", bound="RunHandle")
+    H = TypeVar("H", bound="RunHandle")
+else:
+    run_kinds = Deferred("footplate.domain.runs.run_kinds")
+    labels, notebooks = Deferred("footplate.sdk.labels"), Deferred("footplate.sdk.notebooks")
 
 
 @explained
@@ -129,8 +133,8 @@ class RunHandle:
         known = self._known
         if (
             known is None
-            or known.status not in TERMINAL
-            or (kind_of(known).can_restart and known.status != "Completed")
+            or known.status not in runs.status.TERMINAL
+            or (run_kinds.kind_of(known).can_restart and known.status != "Completed")
         ):
             self._refresh()
         return self._view.status
@@ -210,7 +214,7 @@ class RunHandle:
         Args:
             tags: Values by name. Values become strings; None stays None.
         """
-        self._change(tags=texts(tags))
+        self._change(tags=labels.texts(tags))
 
     def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
         """Remove tags. Names that do not exist are skipped.

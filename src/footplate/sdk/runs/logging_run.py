@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional
 
 from footplate.sdk import runs
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.runs import metrics
 from footplate.sdk.runs.handle import RunHandle
 from footplate.sdk.wrong_types import explained
 
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
+    from typing import Any, Iterable, Mapping, Optional
+
     from footplate.job.journal import Journal
     from footplate.sdk.blob_transfer import Source
 
@@ -43,10 +44,10 @@ class LoggingRun(RunHandle):
             run.complete()
         """
         if value is ... or isinstance(value, dict):
-            for each, one in metrics.named_values(name, value):
-                self._journal.log(each, metrics.scalar(one, each), step, description or "")
+            for each, one in runs.metrics.named_values(name, value):
+                self._journal.log(each, runs.metrics.scalar(one, each), step, description or "")
         else:
-            self._journal.log(name, metrics.scalar(value, name), step, description or "")
+            self._journal.log(name, runs.metrics.scalar(value, name), step, description or "")
 
     def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
         """Log several values of one series at once. An empty list logs nothing.
@@ -59,7 +60,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: `value` is not a list, or an element is not a single value.
         """
-        values = metrics.scalars(value, name)
+        values = runs.metrics.scalars(value, name)
         if values:
             self._journal.log_list(name, values, description or "")
 
@@ -74,7 +75,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: There are no columns, or a cell is not a single value.
         """
-        self._journal.log_row(name, metrics.row(kwargs, name), description or "")
+        self._journal.log_row(name, runs.metrics.row(kwargs, name), description or "")
 
     def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
         """Log several rows of a table.
@@ -87,7 +88,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: `value` is not a dict of columns of equal length.
         """
-        self._journal.log_table(name, metrics.table(value, name), description or "")
+        self._journal.log_table(name, runs.metrics.table(value, name), description or "")
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
         """Log an image: a file, or a plot.
@@ -184,7 +185,7 @@ class LoggingRun(RunHandle):
         self._log_json(name, value, "predictions", description)
 
     def _log_json(self, name: str, value: Any, kind: str, description: str) -> None:
-        content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
+        content = io.BytesIO(runs.metrics.json_document(value, name).encode("utf-8"))
         self._log_artifact(name, name, content, kind, description)
 
     def _log_artifact(self, name: str, artifact: str, content: Source, kind: str, description: str) -> None:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
-from footplate.domain.runs.run_kinds import kind_of
-from footplate.sdk import environments, models, runs
-from footplate.sdk.exceptions import Kinds, SnapshotException, UserErrorException
-from footplate.sdk.runs import metrics
-from footplate.sdk.runs.filters import Filter, filters
+from footplate.lazy import Deferred
+from footplate.sdk import runs
+from footplate.sdk.exceptions import SnapshotException, UserErrorException
 from footplate.sdk.runs.logging_run import LoggingRun
-from footplate.sdk.runs.status import TERMINAL
-from footplate.sdk.session import user_name
 from footplate.sdk.unsupported import refused
 from footplate.sdk.wrong_types import explained
 
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
+    from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+
     from footplate.domain.records import RunView
+    from footplate.domain.runs import run_kinds
     from footplate.domain.runs.run_diff import RunDiff
     from footplate.domain.stacks import ProcessStacks
+    from footplate.sdk import environments, models, session
     from footplate.sdk.blob_transfer import Source
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
     from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.exceptions import Kinds
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.resource_configuration import ResourceConfiguration
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.workspace import Workspace
+else:
+    environments, models = Deferred("footplate.sdk.environments"), Deferred("footplate.sdk.models")
+    run_kinds, session = Deferred("footplate.domain.runs.run_kinds"), Deferred("footplate.sdk.session")
 
 SCRIPT_RUN = "azureml.scriptrun"
 """Azure's name for the type of a submitted script."""
@@ -104,8 +108,8 @@ class Run(LoggingRun):
     def list(
         experiment: Experiment,
         type: Optional[str] = None,
-        tags: Filter = None,
-        properties: Filter = None,
+        tags: Union[str, Mapping[str, Any], None] = None,
+        properties: Union[str, Mapping[str, Any], None] = None,
         status: Union[str, Sequence[str], None] = None,
         include_children: bool = False,
     ) -> Iterator[Run]:
@@ -129,7 +133,7 @@ class Run(LoggingRun):
             for each in Run.list(experiment, status=["Completed", "Failed"]):
                 print(each.id, each.display_name)
         """
-        query = dict(filters(type, tags, properties, status), parent="any" if include_children else None)
+        query = dict(runs.filters.filters(type, tags, properties, status), parent="any" if include_children else None)
         return runs_of(experiment, dict(query, experiment=experiment.name))
 
     @staticmethod
@@ -230,7 +234,7 @@ class Run(LoggingRun):
         if recursive and run_type is not None:
             wanted = {run.id for run in [self, *self.get_children(recursive=True)] if run.type == run_type}
             found = {run: series for run, series in found.items() if run in wanted}
-        shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
+        shaped = {run: runs.metrics.shapes(series, run) for run, series in found.items()}
         if populate:
             shaped = {run: runs.files.populated(self._session, run, values) for run, values in shaped.items()}
         return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
@@ -660,8 +664,8 @@ class Run(LoggingRun):
     def get_children(
         self,
         recursive: bool = False,
-        tags: Filter = None,
-        properties: Filter = None,
+        tags: Union[str, Mapping[str, Any], None] = None,
+        properties: Union[str, Mapping[str, Any], None] = None,
         type: Optional[str] = None,
         status: Union[str, Sequence[str], None] = None,
         _rehydrate_runs: bool = True,
@@ -685,7 +689,7 @@ class Run(LoggingRun):
             print([child.id for child in run.get_children(status="Completed")])
         """
         below = {"ancestor": self._id, "parent": "any"} if recursive else {"parent": self._id}
-        return runs_of(self.experiment, dict(filters(type, tags, properties, status), **below))
+        return runs_of(self.experiment, dict(runs.filters.filters(type, tags, properties, status), **below))
 
     def submit_child(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
         """Submit a configuration as a child of this run.
@@ -803,7 +807,7 @@ class Run(LoggingRun):
             run = experiment.submit(ScriptRunConfig("src", "train.py"))
             run.cancel()
         """
-        self._known = self._session.api.runs.cancel(self._id, user_name())
+        self._known = self._session.api.runs.cancel(self._id, session.user_name())
 
     def delete(self, force: bool = False) -> None:
         """Delete the run with its records, metrics, logs, files and children. It must have ended.
@@ -837,7 +841,7 @@ class Run(LoggingRun):
             failed.wait_for_completion(raise_on_error=False)
         """
         attempt = self._refresh().attempt + 1
-        self._known = self._session.api.runs.restart(self._id, attempt, user_name(), reason)
+        self._known = self._session.api.runs.restart(self._id, attempt, session.user_name(), reason)
 
     def get_stacks(self, timeout_seconds: float = 30) -> List[ProcessStacks]:
         """Return the current stack traces of the run's processes, even if they hang.
@@ -901,7 +905,7 @@ class Run(LoggingRun):
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
         # The block does not decide how a job ends.
-        if self._refresh().status in TERMINAL or kind_of(self._view).has_nodes:
+        if self._refresh().status in runs.status.TERMINAL or run_kinds.kind_of(self._view).has_nodes:
             runs.recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()
