@@ -5,7 +5,10 @@ Footplate's own modules replace these packages, so no installer has recorded the
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import shutil
 
 from footplate.domain.locks import AZUREML
 from footplate.domain.records import Lock
@@ -16,16 +19,34 @@ VERSION = "1.61.0"
 _ALWAYS = ("azureml-core", "azureml-dataset-runtime", "azureml-defaults", "azureml-sdk", "azureml-train-core")
 
 
-def write(folder: str, lock: Lock) -> str:
-    """Write the metadata into a directory for the import path, and return the directory."""
+def write(root: str, lock: Lock) -> str:
+    """Return a directory for the import path with the metadata, below `root`; jobs with the same versions share it."""
+    versions = _versions(lock)
+    folder = os.path.join(root, hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16])
+    if os.path.isdir(folder):
+        return folder
+    aside = f"{folder}.{os.getpid()}"
+    for name, version in versions.items():
+        _write_one(aside, name, version)
+    try:
+        os.rename(aside, folder)
+    except OSError:  # another agent was first
+        shutil.rmtree(aside, ignore_errors=True)
+        if not os.path.isdir(folder):
+            raise
+    return folder
+
+
+def _versions(lock: Lock) -> dict[str, str]:
     pinned = lock.content.get(AZUREML, {})
     release = next((pinned[name] for name in _ALWAYS if name in pinned), VERSION)  # they are released together
-    versions = {**dict.fromkeys(_ALWAYS, release), **pinned}
-    for name, version in versions.items():
-        info = os.path.join(folder, f"{name.replace('-', '_')}-{version}.dist-info")
-        os.makedirs(info, exist_ok=True)
-        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: replaced by Footplate\n"
-        for file, content in (("METADATA", text), ("INSTALLER", "footplate\n"), ("top_level.txt", "azureml\n")):
-            with open(os.path.join(info, file), "w", encoding="utf-8") as target:
-                target.write(content)
-    return folder
+    return {**dict.fromkeys(_ALWAYS, release), **pinned}
+
+
+def _write_one(folder: str, name: str, version: str) -> None:
+    info = os.path.join(folder, f"{name.replace('-', '_')}-{version}.dist-info")
+    os.makedirs(info, exist_ok=True)
+    text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nSummary: replaced by Footplate\n"
+    for file, content in (("METADATA", text), ("INSTALLER", "footplate\n"), ("top_level.txt", "azureml\n")):
+        with open(os.path.join(info, file), "w", encoding="utf-8") as target:
+            target.write(content)

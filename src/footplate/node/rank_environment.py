@@ -53,7 +53,9 @@ class RankEnvironment:
 def for_ranks(
     interpreter: Interpreter, folder: NodeFolder, orders: NodeOrders, ours: Mapping[str, str]
 ) -> RankEnvironment:
-    metadata = distributions.write(os.path.join(folder.path, "distributions"), orders.lock)
+    # A container sees the run's own directory; other jobs share one that exists already.
+    shared = folder.path if interpreter.container is not None else os.path.join(folder.home, "runtime")
+    metadata = distributions.write(os.path.join(shared, "distributions"), orders.lock)
     return RankEnvironment(
         interpreter, runtime_folder(folder.home, __version__), python_folder(interpreter, folder),
         inherited=dict(os.environ), ours=ours, marker=folder.marker(),

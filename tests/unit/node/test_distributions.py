@@ -22,5 +22,12 @@ def test_pinned_versions_are_reported_and_ours_otherwise(tmp_path: Path) -> None
     assert versions(write(str(tmp_path / "e"), Lock("0" * 64, "venv", {})))["azureml-core"] == VERSION
 
 
+def test_jobs_with_the_same_versions_share_one_directory(tmp_path: Path) -> None:
+    first, second = (write(str(tmp_path), Lock(digest * 64, "venv", {})) for digest in "01")
+    assert first == second
+    assert [str(path) for path in tmp_path.iterdir()] == [first]
+    assert write(str(tmp_path), Lock("2" * 64, "venv", {"azureml": {"azureml-core": "1.53.0"}})) != first
+
+
 def test_our_version_is_that_of_the_modules() -> None:
     assert azureml.core.VERSION == VERSION
