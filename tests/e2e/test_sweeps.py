@@ -33,19 +33,22 @@ from footplate.testing.waiting import wait_until
 from .ops_tools import server_pid
 
 SCRIPT = """
-import argparse, time
+import argparse, os, time
 from azureml.core import Run
 parser = argparse.ArgumentParser()
 parser.add_argument("--x", type=float)
 parser.add_argument("--y", type=float, default=0.0)
 parser.add_argument("--steps", type=int, default=3)
 parser.add_argument("--pause", type=float, default=0.0)
+parser.add_argument("--hold")
 given = parser.parse_args()
 run = Run.get_context()
 for step in range(given.steps):
     run.log("score", -(given.x - 2) ** 2 - given.y ** 2 + step * 0.01)
     run.log("cost", given.x + 3 * given.y)
     time.sleep(given.pause)
+while given.hold and given.x == 2 and os.path.exists(given.hold):
+    time.sleep(0.05)
 """
 
 CHECKPOINTED = """
@@ -269,15 +272,20 @@ def test_an_estimator_is_swept_without_its_own_values(workspace: Workspace, tmp_
     assert child.get_details()["runDefinition"]["arguments"] == ["--steps", "2", "--x", "1"]
 
 
-def test_single_trials_teach_and_a_stopped_sweep_goes_on(workspace: Workspace, script: Any, footplate: Any) -> None:
-    space = GridParameterSampling({"--x": choice(1, 2, 3, 4)})
-    first = Experiment(workspace, "stop").submit(sweep(script("--pause", 0.2), space, 4, max_concurrent_runs=1))
+def test_single_trials_teach_and_a_stopped_sweep_goes_on(
+    workspace: Workspace, script: Any, footplate: Any, tmp_path: Path
+) -> None:
+    space, hold = GridParameterSampling({"--x": choice(1, 2, 3, 4)}), tmp_path / "hold"
+    hold.touch()
+    config = sweep(script("--hold", str(hold)), space, 4, max_concurrent_runs=1)
+    first = Experiment(workspace, "stop").submit(config)
     wait_until(lambda: len(first.get_trials()) > 1)
     footplate("sweep", "stop", first.id)
     first.wait_for_completion(raise_on_error=False)
     assert first.get_status() == "Canceled"
     canceled = [trial.run for trial in first.get_trials() if trial.status == "Canceled"]
-    assert canceled and len(first.get_trials()) < 4
+    assert canceled and len(first.get_trials()) == 2
+    hold.unlink()
     footplate("sweep", "resume", first.id)
     first.wait_for_completion()
     trials = first.get_trials()

@@ -74,7 +74,7 @@ class Runs:
                 folders = (*spec.collect, *checkpoint_folders(spec.distribution.node_count))
                 copy_outputs(connection, spec.outputs_from, key, folders)
             _add_lines(connection, key, lines)
-            view = _views(connection, [key], with_spec=True)[0]
+            view = replace(_views(connection, [key])[0], spec=spec)
         self._recent.put(record, begun)
         return view
 

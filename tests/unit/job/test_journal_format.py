@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from footplate.job import slots
+from footplate.job import journal_format, slots
 from footplate.job.journal_format import Decoder, MetricColumn, everything, finished_prefix, read_text, writers
 
 MARK = 0xF0F0

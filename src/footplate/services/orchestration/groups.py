@@ -204,14 +204,14 @@ class Groups:
             return
         assert self._cancel is not None
         decision = group_state(record).decision
-        children = self._known(run, spec).children
+        children = self._known(run, spec).children if decision.cancel or decision.restart else {}
         for order in decision.cancel:
             self._cancel(_id_of(run, order.key, children), "its group", order.reason)
         for order in decision.restart:
             with contextlib.suppress(Conflict):  # somebody restarted it meanwhile
                 self._tell(_id_of(run, order.key, children), events.RunRestarted(order.attempt, "its group"))
-        if decision.submit and self._submit_children(record, decision.submit):
-            self._known(run, spec)
+        if decision.submit and self._submit_children(record, decision.submit) and spec.interval:
+            self._known(run, spec)  # begins to watch the metric of the new children
 
     def _submit_children(self, record: RunRecord, orders: Sequence[seam.SubmitChild]) -> bool:
         """Submit children; at the first that the server refuses, consult the controller and return False."""

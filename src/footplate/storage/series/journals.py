@@ -56,15 +56,11 @@ class Journals:
         known = self._known.get((run, writer))
         if known is not None:
             return known[0]
-        place = {"run": run, "writer": writer}
-        with self._database.read() as connection:
-            row = connection.execute(_ROW, place).one_or_none()
-        if row is None:
-            with self._database.write() as connection:
-                new = StoredJournal(writer, system, 0, b"")
-                self._database.insert_new(connection, journals, run=run, **new._asdict())
-                row = connection.execute(_ROW, place).one()
-        journal = StoredJournal(*row)
+        journal = StoredJournal(writer, system, 0, b"")
+        with self._database.write() as connection:
+            # Almost always it is new: a row that is not in the cache is one that an earlier server wrote.
+            if not self._database.insert_new(connection, journals, run=run, **journal._asdict()):
+                journal = StoredJournal(*connection.execute(_ROW, {"run": run, "writer": writer}).one())
         self.keep(run, journal, None)
         return journal
 
