@@ -177,3 +177,58 @@ def test_a_server_elsewhere_calls_slurm_over_ssh(
             wait_until(lambda: not cluster.call("squeue", "--noheader"))
     finally:
         login.close()
+
+
+ATTEMPT = """
+import os, sys, time
+from azureml.core import Run
+folder, attempt = sys.argv[1], os.environ["FOOTPLATE_ATTEMPT"]
+Run.get_context().log("attempt", int(attempt))
+with open(os.path.join(folder, "starts"), "a") as file:
+    file.write(attempt + "\\n")
+while not os.path.exists(os.path.join(folder, "go" + attempt)):
+    time.sleep(0.05)
+"""
+
+
+def test_failures_of_the_cluster_begin_new_attempts_of_the_run(
+    target: Any, cluster: SlurmCluster, here: Environment, tmp_path: Path
+) -> None:
+    Path("src").mkdir()
+    Path("src/train.py").write_text(ATTEMPT)
+    config = ScriptRunConfig("src", "train.py", [str(tmp_path)], compute_target=target, environment=here)
+    config.run_config.max_attempts = 4
+    run = Experiment(target.workspace, "slurm").submit(config)
+
+    def attempt(number: int) -> str:
+        """Wait until this attempt runs, as the only job of the run, and return its number in Slurm."""
+        starts = tmp_path / "starts"
+        wait_until(lambda: starts.exists() and starts.read_text() == "".join(f"{n + 1}\n" for n in range(number)))
+        wait_until(lambda: run.get_status() == "Running")
+        (job,) = cluster.call(
+            "squeue", "--noheader", "--states=RUNNING", f"--name=footplate-{run.id}-{number}", "--format=%i"
+        ).split()
+        return job
+
+    attempt(1)
+    cluster.call("scontrol", "update", "nodename=n0", "state=down", "reason=test")
+    attempt(2)
+    urgent = cluster.call(
+        "sbatch",
+        "--parsable",
+        "--partition=urgent",
+        "--nodes=3",
+        "--exclusive",
+        "--output=/dev/null",
+        "--wrap=sleep 600",
+    )
+    wait_until(lambda: "Slurm: " in run.get_detailed_status()["details"])
+    cluster.call("scancel", urgent)
+    job = attempt(3)
+    cluster.call("scontrol", "update", f"jobid={job}", "requeue=1")
+    cluster.call("scontrol", "requeue", job)
+    attempt(4)
+    (tmp_path / "go4").touch()
+    run.wait_for_completion()
+    assert (tmp_path / "starts").read_text().split() == ["1", "2", "3", "4"]
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
