@@ -45,6 +45,7 @@ BENCHMARKS = (
     "sweep_scale",
     "sweep_quality",
     "sweep_asha",
+    "queue_scale",
 )
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 

@@ -54,14 +54,15 @@ class Costs:
 
 def run(options: Options) -> Report:
     report = Report("queue_scale", "queued runs", "ms", "", CAVEATS)
-    thousand, many = options.pick(1000, 200), options.pick(10_000, 400)
+    thousand, many = options.pick(1000, 200), options.pick(9_900, 400)
     for holder in SLOTS:
-        few, some, most = (_measure(report, holder, size, options) for size in (FEW, thousand, many))
+        sizes = (FEW, thousand, many)
+        few, some, most = (_measure(holder, size, options) for size in sizes)
         for event in few.events:
-            costs = [of.events[event] for of in (few, some, most)]
-            title = f"{event} with {FEW}, {thousand:,} and {many:,} in the queue of the {holder}"
-            report.rows += [Row(title if not i else "", (cost,)) for i, cost in enumerate(costs)]
-            report.targets.append(Target(f"{title}: last / first", costs[2] / costs[0], "×", at_most=1.5))
+            for size, costs in zip(sizes, (few, some, most), strict=True):
+                report.rows.append(Row(f"{event}, {size:,} in the queue of the {holder}", (costs.events[event],)))
+            growth = most.events[event] / few.events[event]
+            report.targets.append(Target(f"{event}, {holder}: {many:,} beside {FEW}", growth, "×", at_most=1.5))
         where = f"{thousand:,} in the queue of the {holder}"
         report.targets += [
             Target(f"{where}: memory (with {many:,}: {most.memory:.0f} MB)", some.memory, "MB", at_most=250),
@@ -75,7 +76,7 @@ def run(options: Options) -> Report:
     return report
 
 
-def _measure(report: Report, holder: str, size: int, options: Options) -> Costs:
+def _measure(holder: str, size: int, options: Options) -> Costs:
     with temporary_folder() as folder, footplate_home(folder) as workspace:
         crowd = _Crowd(folder, workspace.id, holder)
         crowd.fill(size)
@@ -120,11 +121,12 @@ class _Crowd:
             lines = [{"call": "submit", "handle": f"{r}/1@{folder}", "job": {**job, "run": r}} for r in self._waiting]
             self._cluster.write(lines)
         self._api = ApiClient(connect(str(self._home)))
-        self._settle(self._waiting)
+        self._settle(self._waiting[-1:])
 
     def rest(self, window: float) -> tuple[float, float, float]:
         """Return the share of a core in percent, the memory in MB, and calls of the engine per second."""
-        time.sleep(3)
+        rounds = self._cluster.calls()["poll"] + 3  # the first ones look at every run
+        wait_for("the third round", lambda: _true(self._cluster.calls()["poll"] >= rounds), pause=0.1)
         process, before = self._process(), self._cluster.calls()["poll"]
         used, begin = _cpu_seconds(process), time.monotonic()
         time.sleep(window)

@@ -11,15 +11,17 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
+from footplate.domain.runs.events import Event
 from footplate.engines.base import Engine, Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import engine_ends
-from footplate.services.orchestration.effects import Effects, StoreAway, Tell
+from footplate.services.orchestration.effects import Effects, StoreAway
+from footplate.services.orchestration.queue_book import target_of
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -33,13 +35,12 @@ starts after that has it removed.
 """
 
 
-@dataclass(frozen=True)
-class _Watched:
-    """A run with agents. `version` is that of its record."""
+class TellOfSeen(Protocol):
+    """Applies an event to a run, of which the caller has seen a record (`Orchestrator.tell`)."""
 
-    handle: str
-    target: tuple[str, str]  # workspace and name
-    version: int
+    def __call__(
+        self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None
+    ) -> RunRecord: ...
 
 
 class AgentWatcher:
@@ -53,7 +54,7 @@ class AgentWatcher:
         self,
         store: Storage,
         effects: Effects,
-        tell: Tell,
+        tell: TellOfSeen,
         resume: Callable[[RunRecord], None],
         seconds: float,
     ) -> None:
@@ -61,7 +62,7 @@ class AgentWatcher:
         self._effects = effects
         self._tell = tell
         self._resume = resume
-        self._launched: dict[str, _Watched] = {}  # runs with agents: all others cost nothing here
+        self._launched: dict[str, RunRecord] = {}  # runs with agents: all others cost nothing here
         self._settled: dict[str, tuple[int, Observation]] = {}  # version and answer that left nothing to do
         self._seconds = seconds
         self._missing_since: dict[str, float] = {}  # when the agents of a run were first found missing
@@ -89,8 +90,7 @@ class AgentWatcher:
             for known in (self._launched, self._settled, self._missing_since):
                 known.pop(record.id, None)
         else:
-            target = (record.workspace, record.spec.target)
-            self._launched[record.id] = _Watched(record.handle, target, record.version)
+            self._launched[record.id] = record
             self._wake.set()
 
     def doubt(self, run: str) -> None:
@@ -145,43 +145,41 @@ class AgentWatcher:
     def _watch_once(self) -> None:
         self._forget_ended()
         self._resume_unsure()
-        for engine, watched in self._by_engine():
+        for engine, records in self._by_engine():
             try:
-                seen = engine.poll([run.handle for run in watched.values()])
+                seen = engine.poll([record.handle for record in records if record.handle is not None])
             except Unavailable as error:
                 log.warning("cannot query engine %s about its agents: %s", engine.name, error.message)
                 continue  # an agent that cannot be checked is not dead
-            for run, known in watched.items():
-                answer = seen[known.handle]
-                if self._settled.get(run) != (known.version, answer):
-                    self._look(run, known, answer)
+            for record in records:
+                self._look(record, seen[record.handle or ""])
 
-    def _by_engine(self) -> list[tuple[Engine, dict[str, _Watched]]]:
-        launched = self._launched.copy()
-        engines = {target: self._effects.engine_of(*target) for target in {run.target for run in launched.values()}}
-        found: dict[str, tuple[Engine, dict[str, _Watched]]] = {}
-        for run, known in launched.items():
-            engine = engines[known.target]
-            found.setdefault(engine.name, (engine, {}))[1][run] = known
+    def _by_engine(self) -> list[tuple[Engine, list[RunRecord]]]:
+        records = list(self._launched.values())
+        engines = {target: self._effects.engine_of(*target) for target in {target_of(record) for record in records}}
+        found: dict[str, tuple[Engine, list[RunRecord]]] = {}
+        for record in records:
+            engine = engines[target_of(record)]
+            found.setdefault(engine.name, (engine, []))[1].append(record)
         return list(found.values())
 
-    def _look(self, run: str, known: _Watched, seen: Observation) -> None:
-        record = self._store.runs.record(run)
-        if record.version != known.version:
-            return  # the answer may be older than the record
-        record = self._report(record, seen)
-        if self._report_end(record, seen):
+    def _look(self, record: RunRecord, seen: Observation) -> None:
+        if self._settled.get(record.id) == (record.version, seen):
             return
-        if self._check(record, seen):
-            self._settled[run] = (record.version, seen)
+        if self._launched.get(record.id) is not record:
+            return  # the answer may be older than the new record
+        after = self._report(record, seen)
+        if not self._report_end(after, seen) and self._check(after, seen):
+            self._settled[record.id] = (after.version, seen)
 
     def _report(self, record: RunRecord, seen: Observation) -> RunRecord:
         """Pass on the engine's explanation to a run whose agents are not all running yet; return the new record."""
         if record.stage is Stage.PROVISIONING and (seen.reason or seen.places or record.waiting):
             reason = seen.reason if seen.state == "queued" else None
             hosts = tuple(seen.places.get(node.index) for node in record.nodes)
+            event = events.EngineReported(reason, seen.estimated_start, hosts)
             with contextlib.suppress(Conflict):
-                return self._tell(record.id, events.EngineReported(reason, seen.estimated_start, hosts), record.attempt)
+                return self._tell(record.id, event, record.attempt, record)
         return record
 
     def _report_end(self, record: RunRecord, seen: Observation) -> bool:
