@@ -34,6 +34,7 @@ class FakeEngine:
     refuses: str = ""
     silent: bool = False
     asked: int = 0
+    handles: int = 0  # in the last poll
     shares_home: bool = True
     options: Mapping[str, str] = field(default_factory=dict[str, str])
     shape: Shape | None = None
@@ -64,6 +65,7 @@ class FakeEngine:
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         self.asked += 1
+        self.handles = len(handles)
         if self.silent:
             raise Unavailable("the scheduler does not answer")
         return {h: self.seen.get(h, Observation("running")) for h in handles}

@@ -17,10 +17,10 @@ def statements(house: House) -> Statements:
     return Statements(house.store)
 
 
-def launch(house: House, *runs: str) -> None:
+def launch(house: House, *runs: str, target: str = TARGET) -> None:
     for run in runs:
         house.engine.seen[f"handle-{run}"] = Observation("queued", reason="Priority")
-        house.submit(run, target=TARGET)
+        house.submit(run, target=target)
     for run in runs:
         until_reason(house, run, "Priority")
 
@@ -49,6 +49,13 @@ def test_watching_costs_the_same_however_many_runs_are_queued(house: House, stat
         passed = house.engine.asked - asked
         costs.append((statements.count["watcher"] - began) / passed)
     assert max(costs) < 4, "a round reads the target, in a transaction, and no run"
+
+
+def test_one_call_asks_an_engine_about_the_runs_of_all_targets(house: House, statements: Statements) -> None:
+    house.services.computes.put(house.workspace, "near", max_nodes=5)
+    launch(house, "r0", "r1", "r2")
+    launch(house, "r3", "r4", target="near")
+    house.bulletin.until(lambda: house.engine.handles == 5)
 
 
 def test_a_changed_answer_is_passed_on_and_costs_only_its_own_run(house: House, statements: Statements) -> None:
