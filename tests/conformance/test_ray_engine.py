@@ -13,6 +13,7 @@ import pytest
 from footplate.engines.base import AgentJob, NodeResources
 from footplate.engines.ray import RayEngine
 from footplate.errors import InvalidInput, Unavailable
+from footplate.node import process_tree
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.ray_cluster import TOKEN, RayCluster
@@ -92,11 +93,13 @@ def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, clus
     engine = arena.engine(WAITS)
     alone = engine.submit(engine.prepare(arena.job("alone")))
     wait_until(lambda: len(starts(arena)) == 1)
+    pid = int(starts(arena)[0][1])
+    identity = process_tree.identity(pid)
     place = cluster.network.addresses.index(observe(engine, alone).places[0])
     cluster.kill_raylet(place)
     seen = ended(engine, alone)
     assert (seen.ended_by, seen.codes) == ("node_lost", {0: None})
-    wait_until(lambda: not Path(f"/proc/{starts(arena)[0][1]}").exists())  # its guard has killed it
+    wait_until(lambda: process_tree.identity(pid) != identity)  # its guard has killed it
     cluster.kill_node(place)
     cluster.start_node(place)
     cluster.wait_until_ready()

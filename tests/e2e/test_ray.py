@@ -21,6 +21,7 @@ from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspac
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
+from footplate.node import process_tree
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
 from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
@@ -186,9 +187,42 @@ def test_queued_runs_say_why_and_cancel_and_a_foreign_stop_end_runs(
     wait_until(lambda: third.get_status() == "Canceled")
     cluster.ask(f"/api/jobs/{first.id}/stop", "POST")
     wait_until(lambda: first.get_status() == "Failed")
+    assert "not by Footplate" in json.dumps(first.get_details()["error"])
     second.cancel()
     wait_until(lambda: second.get_status() == "Canceled")
     assert not (tmp_path / "third").exists()
+
+
+WAITS = """
+import os, sys, time
+with open(sys.argv[1], "a") as file:
+    file.write(os.environ["FOOTPLATE_ATTEMPT"] + " " + str(os.getpid()) + "\\n")
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.05)
+"""
+
+
+def test_a_killed_raylet_and_a_new_head_lead_to_new_attempts(
+    target: Any, cluster: RayCluster, here: Environment, tmp_path: Path
+) -> None:
+    starts, gate = tmp_path / "starts", tmp_path / "gate"
+    starts.touch()
+    config = describe(target, here, WAITS, str(starts), str(gate))
+    config.run_config.max_attempts = 3
+    run = submit(config)
+    wait_until(lambda: len(starts.read_text().splitlines()) == 1)
+    first = int(starts.read_text().split()[1])
+    identity = process_tree.identity(first)
+    (address,) = [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]]
+    cluster.kill_raylet(cluster.network.addresses.index(address))
+    wait_until(lambda: len(starts.read_text().splitlines()) == 2)
+    wait_until(lambda: run.get_status() == "Running")
+    wait_until(lambda: process_tree.identity(first) != identity)
+    cluster.restart()
+    wait_until(lambda: len(starts.read_text().splitlines()) == 3)
+    gate.touch()
+    run.wait_for_completion()
+    assert [line.split()[0] for line in starts.read_text().splitlines()] == ["1", "2", "3"]
 
 
 def test_the_guides_run_as_they_are_printed(server: None, home: Path, tmp_path: Path) -> None:
