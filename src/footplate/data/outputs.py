@@ -103,7 +103,7 @@ class OutputUploader:
     def _due(self, until: float) -> Iterator[_Due]:
         if not self._source.is_dir():
             return
-        busy = self._being_written() if until != math.inf else frozenset()
+        busy: FrozenSet[Tuple[int, int]] = self._being_written() if until != math.inf else frozenset()
         for path, name in local_files(self._source):
             with contextlib.suppress(FileNotFoundError):  # removed during the scan
                 info = os.stat(path)
