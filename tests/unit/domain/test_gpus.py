@@ -185,13 +185,15 @@ def test_an_admitted_run_gets_its_gpus_exclusively(wishes: list[RunSpec], there:
     running: dict[str, tuple[Share, ...]] = {}
     while waiting:
         has = {name: sum(map(len, shares)) for name, shares in running.items()}
-        started, _ = admit(
-            [Ticket(name, "c", 1, 0, 0.0, None, wanted(run, None, there)) for name, run in waiting.items()],
+        tickets = [Ticket(name, "c", 1, 0, 0.0, None, wanted(run, None, there)) for name, run in waiting.items()]
+        decision = admit(
+            {"c": tickets},
             [Allocation(name, "c", 1, None, count) for name, count in has.items()],
             {"c": TargetQueue("c", 100)},
             0.0,
             there,
         )
+        started = list(decision.started)
         chance.shuffle(started)
         for name in started:
             run = waiting.pop(name)
