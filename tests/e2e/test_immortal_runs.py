@@ -78,6 +78,41 @@ def test_a_killed_run_resumes_from_its_checkpoint_with_one_curve(
     assert starts == {"loss": [[2, 2]], "free": [[2, 5]]}
 
 
+SAVES_ON_WARNING = """
+    import os, signal, sys, time
+    from pathlib import Path
+    from azureml.core import Run
+    run, state = Run.get_context(), Path("checkpoints/state.txt")
+    first = int(state.read_text()) if state.exists() else 0
+    print("begins at step", first, flush=True)
+    for step in range(first, 2 if first == 0 else 4):
+        run.log("loss", step, step=step)
+    def save(*_):
+        state.parent.mkdir(exist_ok=True)
+        state.write_text("2")
+        sys.exit(1)
+    if first == 0:
+        signal.signal(signal.SIGUSR1, save)
+        while True:
+            time.sleep(0.1)
+"""
+
+
+def test_a_run_that_is_warned_of_its_limit_saves_and_resumes(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """The warning comes at once, but not before the script handles the signal."""
+    limits = {"max_run_duration_seconds": 600, "warning_seconds": 599.9, "warning_signal": "SIGUSR1"}
+    run = submit(
+        workspace, project, SAVES_ON_WARNING, tmp_path, max_attempts=2, restart_causes=["time_limit"], **limits
+    )
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details().get("error")
+    assert run.get_metrics()["loss"] == [0, 1, 2, 3]
+    log = log_of(run)
+    assert re.search(r"begins at step 0\n──── the time limit is near: SIGUSR1 .*\n(.*\n)*begins at step 2\n", log), log
+
+
 def test_an_agent_that_gets_sigterm_saves_and_names_the_reason(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path
 ) -> None:

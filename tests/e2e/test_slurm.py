@@ -179,6 +179,43 @@ def test_a_server_elsewhere_calls_slurm_over_ssh(
         login.close()
 
 
+SAVES_ON_WARNING = """
+import os, signal, sys, time
+from azureml.core import Run
+run, state = Run.get_context(), "checkpoints/state.txt"
+first = int(open(state).read()) if os.path.exists(state) else 0
+for step in range(first, first + 2):
+    run.log("loss", step, step=step)
+def save(*_):
+    os.makedirs("checkpoints", exist_ok=True)
+    with open(state, "w") as file:
+        file.write("2")
+    sys.exit(1)
+if first == 0:
+    signal.signal(signal.SIGUSR1, save)
+    while True:
+        time.sleep(0.1)
+"""
+
+
+def test_slurms_warning_of_its_time_limit_lets_the_script_save(
+    target: Any, cluster: SlurmCluster, here: Environment
+) -> None:
+    """Slurm warns at its first look at the job, because the warning is as long as the limit."""
+    Path("src").mkdir()
+    Path("src/train.py").write_text(SAVES_ON_WARNING)
+    config = ScriptRunConfig("src", "train.py", compute_target=target, environment=here)
+    config.run_config.max_attempts = 2
+    config.run_config.warning_signal = "SIGUSR1"
+    config.run_config.engine_options = {"time_limit": 5, "warning": 300}
+    run = Experiment(target.workspace, "slurm").submit(config)
+    run.wait_for_completion()
+    assert run.attempt == 2
+    assert run.get_metrics()["loss"] == [0, 1, 2, 3]
+    assert "──── the time limit is near: SIGUSR1" in log_of(run)
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
+
+
 ATTEMPT = """
 import os, sys, time
 from azureml.core import Run

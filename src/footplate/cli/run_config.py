@@ -13,7 +13,7 @@ import click
 
 from footplate.cli.context import names_of, parse_engine_options, parse_pairs, requirements_environment
 from footplate.cli.main import Unusable
-from footplate.domain.specs import RESTART_CAUSES
+from footplate.domain.specs import RESTART_CAUSES, WARNING_SIGNALS
 from footplate.sdk.config.run_configuration import (
     DEFAULT_MAX_SECONDS,
     DistributedJob,
@@ -44,6 +44,8 @@ _FIELDS = {
     "nodes": "node_count",
     "gpus": "gpus",
     "gpus_per_process": "gpus_per_process",
+    "warning_signal": "warning_signal",
+    "warning_seconds": "warning_seconds",
     "attempts": "max_attempts",
     "priority": "priority",
     "notify": "notify",
@@ -96,6 +98,14 @@ _OPTIONS = (
     ),
     click.option("--gpus-per-process", type=click.IntRange(0), metavar="N", help="GPUs of each process."),
     click.option("--timeout", type=float, metavar="SECONDS", help="Stop the run as failed after this time."),
+    click.option(
+        "--warning-signal", type=click.Choice(WARNING_SIGNALS),
+        help="Sent to the script before a time limit ends it, if it handles this signal.  [default: none]",
+    ),
+    click.option(
+        "--warning-seconds", type=float, metavar="SECONDS",
+        help="Time between the signal and --timeout.  [default: 120, at most half of --timeout]",
+    ),
     click.option("--attempts", type=_COUNT, metavar="N", help="Attempts in total.  [default: 1]"),
     click.option(
         "--restart-on", multiple=True, type=click.Choice(list(RESTART_CAUSES)),

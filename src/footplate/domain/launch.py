@@ -87,6 +87,8 @@ class NodeOrders:
     variables: Dict[str, str]
     ranks: Tuple[RankPlan, ...] = ()
     max_seconds: Optional[float] = None
+    warning_signal: Optional[str] = None  # for the ranks, before a time limit ends them
+    warning_seconds: float = 0.0  # before `max_seconds`
     full_disk_seconds: Optional[float] = None  # how long files of the ended ranks wait for disk space; None: for ever
     collect: Tuple[str, ...] = ()
     restore: bool = False  # begin with the files that the run keeps in the directories `collect`

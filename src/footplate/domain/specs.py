@@ -70,6 +70,13 @@ RESTART_CAUSES: Dict[str, Tuple[str, ...]] = {
 """The causes that a restart policy can name, and the codes of failures (`Cause.code`) that each covers."""
 
 
+WARNING_SIGNALS = ("SIGUSR1", "SIGUSR2", "SIGTERM", "SIGINT", "SIGHUP")
+"""The signals that can warn a script of a time limit."""
+
+WARNING_SECONDS = 120.0
+"""Seconds between the warning and the time limit of a run that gives none, but at most half of the limit."""
+
+
 @dataclass(frozen=True)
 class RestartPolicy:
     """When a run gets another attempt by itself, as long as its `max_attempts` allows it.
@@ -141,6 +148,8 @@ class RunSpec:
     snapshot: Optional[str] = None
     lock: Optional[str] = None  # digest of a lock to use unchanged; without one the environment is resolved
     max_seconds: Optional[float] = None
+    warning_signal: Optional[str] = None  # one of WARNING_SIGNALS, for the script before a time limit; None: no signal
+    warning_seconds: Optional[float] = None  # before `max_seconds`; engines have an option for their own limit
     max_attempts: Optional[int] = 1  # attempts in all, the first included; None: no limit
     outputs_from: Optional[str] = None  # a run whose stored ./outputs this one begins with, as after a restart
     restart: RestartPolicy = RestartPolicy()
@@ -160,6 +169,13 @@ class RunSpec:
     controller: Optional[ControllerSpec] = None  # of a group
     process: Optional[str] = None  # of an interactive run: the client's process (`engines/client_processes`)
     heartbeats: bool = False  # of an interactive run: its client sends heartbeats, because the server cannot see it
+
+
+def warning_time(spec: RunSpec) -> float:
+    """Return the seconds between the warning of a script and the time limit of its run."""
+    if spec.warning_seconds is not None:
+        return spec.warning_seconds
+    return WARNING_SECONDS if spec.max_seconds is None else min(WARNING_SECONDS, spec.max_seconds / 2)
 
 
 def check_run_id(run_id: str) -> None:
@@ -191,6 +207,7 @@ def check_spec(spec: RunSpec) -> None:
             raise InvalidInput(f"folder {folder!r} is outside the working folder", "give a path relative to it")
     if spec.max_seconds is not None and not 0 < spec.max_seconds < float("inf"):
         raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds, or none at all")
+    _check_warning(spec)
     check_data(spec.inputs, spec.outputs)
     if spec.max_attempts is not None and spec.max_attempts < 1:
         raise InvalidInput(f"max_attempts is {spec.max_attempts}", "give 1 for no retries, or more")
@@ -200,6 +217,20 @@ def check_spec(spec: RunSpec) -> None:
     if kind.has_nodes:
         _check_program(spec.program)
         _check_distribution(spec.distribution)
+
+
+def _check_warning(spec: RunSpec) -> None:
+    name, seconds, limit = spec.warning_signal, spec.warning_seconds, spec.max_seconds
+    if name is not None and name not in WARNING_SIGNALS:
+        raise InvalidInput(f"warning_signal is {name!r}", f"use one of {', '.join(WARNING_SIGNALS)}, or None")
+    if seconds is None:
+        return
+    if not 0 < seconds < float("inf"):
+        raise InvalidInput(f"warning_seconds is {seconds:g}", "give a positive number of seconds, or none at all")
+    if name is None:
+        raise InvalidInput(f"warning_seconds is {seconds:g} without a warning_signal", "name the signal to send")
+    if limit is not None and seconds >= limit:
+        raise InvalidInput(f"warning_seconds is {seconds:g} and the time limit {limit:g}", "warn after the start")
 
 
 def _check_controller(spec: RunSpec) -> None:

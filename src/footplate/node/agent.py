@@ -35,7 +35,7 @@ from footplate.node.shipping.disk_wait import DiskWatch
 from footplate.node.shipping.reporting import Reporter
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.shipping.shipper import NodeShipper
-from footplate.node.stopping import Stopped, StopRequest
+from footplate.node.stopping import Stopped, StopRequest, TimeLimit
 
 if TYPE_CHECKING:
     from footplate.node import data
@@ -129,7 +129,8 @@ class Agent:
         self._report_outcome(cause)
         self._clean_up()
         if self._checkpoints is not None:
-            self._checkpoints.finish(self._ranks.ended_by_themselves(asked=self._was_stopped))
+            asked = self._was_stopped or self._ranks.was_warned
+            self._checkpoints.finish(self._ranks.ended_by_themselves(asked))
         self._ship_everything()
         return 0
 
@@ -341,22 +342,31 @@ class Agent:
             self._sampler.start()
         except OSError as error:
             say(f"the machine cannot be sampled: {error}")
+        limit = TimeLimit(self._orders, self._stop, self._ranks.seconds_run)
         while True:
             self._ranks.reap()
-            cause = self._ranks.first_failure() or self._reason_to_stop()
+            cause = self._first_failure(limit) or self._reason_to_stop(limit)
             if cause is not None or not self._ranks.works():
                 break
             self._report_attending()
-            self._ranks.sleep(self._seconds_left())
+            if name := limit.signal_due():
+                self._ranks.warn(name)
+            self._ranks.sleep(limit.seconds_left())
         self._ranks.close()
         if self._ranks.works():
-            self._was_stopped = True
-            if cause is not None and cause.rank is not None and self._orders.nodes > 1:
-                self._reporting().tell("failed", cause=cause)
-            self._ranks.end(cause.message if cause else "the run is to end", self._grace())
+            self._end_ranks(cause)
         # Ranks that serve others are ended when all is done: that is how they end well.
         was_stopped = cause is not None and cause.code in ("canceled", AGENT_STOPPED)
         return None if self._is_attending and was_stopped else cause
+
+    def _end_ranks(self, cause: Cause | None) -> None:
+        self._was_stopped = True
+        if cause is not None and cause.rank is not None:
+            if self._orders.nodes > 1:
+                self._reporting().tell("failed", cause=cause)
+            if self._checkpoints is not None and self._ranks.was_warned:
+                self._checkpoints.settle()  # the rank wrote its last one a moment ago, and the others will be killed
+        self._ranks.end(cause.message if cause else "the run is to end", self._grace())
 
     def _report_attending(self) -> None:
         """Report, once, that only ranks are left that never end by themselves."""
@@ -364,18 +374,14 @@ class Agent:
             self._is_attending = True
             self._reporting().tell("attends")
 
-    def _seconds_left(self) -> float | None:
-        limit = self._orders.max_seconds
-        return None if limit is None else limit - self._ranks.seconds_run()
+    def _first_failure(self, limit: TimeLimit) -> Cause | None:
+        cause = self._ranks.first_failure()
+        return limit.explain(cause) if cause is not None and self._ranks.was_warned else cause
 
-    def _reason_to_stop(self) -> Cause | None:
-        left = self._seconds_left()
+    def _reason_to_stop(self, limit: TimeLimit) -> Cause | None:
         if self._stop.reason is not None:
             return self._cause_of_stop()
-        if left is not None and left <= 0 and self._ranks.works():
-            words = f"ran longer than the limit of {self._orders.max_seconds:g} seconds"
-            return Cause("time_limit", words, "raise max_run_duration_seconds", self._options.node)
-        return None
+        return limit.passed() if self._ranks.works() else None
 
     def _grace(self) -> float:
         variables = {**os.environ, **self._orders.variables}

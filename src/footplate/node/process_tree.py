@@ -27,6 +27,7 @@ MACHINERY = environ.AGENT
 """Set in servers, nurseries, agents and programs that they start for themselves; never in ranks."""
 
 _MARKS = tuple(name.encode() + b"=" for name in (MACHINERY, environ.RUN_ID))
+_SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh")
 _HAS_PROC = os.path.exists("/proc/self/stat")
 _PR_SET_CHILD_SUBREAPER = 36
 FORCE_SECONDS = 10.0
@@ -168,6 +169,39 @@ def _is_starting(pid: int, environment: frozenset[bytes]) -> bool:
 
 def _is_machinery(environment: frozenset[bytes]) -> bool:
     return any(value.startswith(_MARKS[0]) for value in environment)
+
+
+def handles(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal, which would otherwise kill it; True if that cannot be known."""
+    if not _HAS_PROC:
+        return True
+    try:
+        with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
+            mask = file.read(65536).partition(b"\nSigCgt:")[2].split(None, 1)[0]
+    except (FileNotFoundError, ProcessLookupError, PermissionError, IndexError):
+        return False
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def through_shells(pids: Iterable[int]) -> list[int]:
+    """Return these processes and, below those that are shells, the ones that the shells started."""
+    children = _children(process for process in everyone().values() if not process.zombie)
+    found: list[int] = []
+    waiting = list(pids)
+    while waiting:
+        pid = waiting.pop()
+        found.append(pid)
+        if _program(pid) in _SHELLS:
+            waiting += children.get(pid, ())
+    return found
+
+
+def _program(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as file:
+            return os.path.basename(file.read(4096).partition(b"\0")[0])
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return b""
 
 
 def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:

@@ -5,7 +5,9 @@ The agent decides when. `ranks` starts and watches a single rank, `mpi/daemons` 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -60,6 +62,7 @@ class RankGroup:
         self._doubts_until: float | None = None  # from the first failure on
         self._clock = clock
         self._began = clock()
+        self._warned: set[int] = set()  # processes that we have warned of a time limit
         self._failed_since: dict[int, float] = {}  # by rank: when we first saw its report of a failure
         self._wake, self.waker = os.pipe()  # a byte written to the waker ends a sleep
         for end in (self._wake, self.waker):
@@ -246,6 +249,37 @@ class RankGroup:
         if any(rank.code is not None and rank.code < 0 for rank in self._ranks):
             return False
         return all(code == 0 or (asked and code is not None and code > 0) for code in codes)
+
+    # ── Warning ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def was_warned(self) -> bool:
+        return bool(self._warned)
+
+    def warn(self, name: str) -> None:
+        """Send a signal to the processes that run the script, once to each, as soon as it has a handler.
+
+        Without a handler the signal would kill the process; often only rank 0 has one.
+        """
+        number = signal.Signals[name]
+        found = [p for p in self._scripts() if p not in self._warned and process_tree.handles(p, number)]
+        if not found:
+            return
+        if not self._warned:
+            for plan in self._orders.ranks:
+                with contextlib.suppress(OSError):
+                    ranks.mark(os.path.join(self._folder.logs, plan.log), f"the time limit is near: {name}")
+        self._warned.update(found)
+        say(f"the time limit is near: sending {name} to the processes {', '.join(map(str, found))}")
+        process_tree.send(found, number)
+
+    def _scripts(self) -> list[int]:
+        """Return the processes that run the script or its shell, without those that it started itself."""
+        if self._daemons is None or self._container_program is not None:
+            return process_tree.through_shells(self.living())
+        of_ranks = {pid for pid in self.members() if mpirun.is_rank(process_tree.variables(pid))}
+        looks = [process_tree.look(pid) for pid in of_ranks]
+        return process_tree.through_shells(p.pid for p in looks if p is not None and p.parent not in of_ranks)
 
     # ── Ending ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

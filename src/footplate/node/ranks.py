@@ -81,10 +81,15 @@ def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: 
 
 def mark_attempt(log: str, attempt: int) -> None:
     """Write a line to the log that separates this attempt from the last one."""
+    mark(log, f"attempt {attempt}")
+
+
+def mark(log: str, words: str) -> None:
+    """Write a line of our own to the log of a rank."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "a", encoding="utf-8") as file:
-        file.write(f"──── attempt {attempt} · {stamp} ────\n")
+        file.write(f"──── {words} · {stamp} ────\n")
 
 
 def spawn(argv: Sequence[str], variables: Mapping[str, str], log: str) -> int:

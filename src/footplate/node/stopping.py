@@ -1,17 +1,24 @@
-"""Requests to stop an agent: signals of the engine or the system, and the server's answer to a heartbeat."""
+"""Why an agent ends its ranks: signals of the engine or the system, the server's answer to a heartbeat, time limits."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from dataclasses import replace
+
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Cause
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that stop an agent. Whoever forks an agent blocks them until it handles them."""
 
 WARNING = signal.SIGUSR1
 """The engine's warning that its time limit is near. It does not stop an agent."""
+
+LOOK_SECONDS = 1.0
+"""Seconds between looks for ranks to warn when a time limit is near."""
 
 REPEAT_SECONDS = 5.0
 """Seconds until Stopped is raised again in a block that has not ended: somebody may have swallowed the first one."""
@@ -27,6 +34,7 @@ class StopRequest:
     def __init__(self) -> None:
         self.reason: str | None = None
         self.by_signal = False  # whether a signal was the first to ask, so that only the sender knows why
+        self.is_warned = False  # the engine's time limit is near
         self._interruptible = False
         self._deferred = False
 
@@ -34,7 +42,7 @@ class StopRequest:
         """Handle the signals from now on, also pending ones; each writes a byte to the file `wakeup`."""
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
-        signal.signal(WARNING, _ignore)
+        signal.signal(WARNING, self._on_warning)
         signal.signal(signal.SIGALRM, self._on_alarm)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (*SIGNALS, WARNING))
@@ -77,6 +85,9 @@ class StopRequest:
         self.reason = self.reason or f"the node agent was asked to stop ({signal.Signals(number).name})"
         self._interrupt()
 
+    def _on_warning(self, _number: int, _frame: object) -> None:
+        self.is_warned = True
+
     def _on_alarm(self, _number: int, _frame: object) -> None:
         self._interrupt()
 
@@ -86,5 +97,47 @@ class StopRequest:
             raise Stopped
 
 
-def _ignore(_number: int, _frame: object) -> None:
-    """Take a signal without effect; unlike SIG_IGN, ranks do not inherit this."""
+class TimeLimit:
+    """The run's own limit, which the agent enforces, and the engine's, of which the engine warns the agent.
+
+    `seconds_run` returns how long the ranks have run.
+    """
+
+    def __init__(self, orders: NodeOrders, stop: StopRequest, seconds_run: Callable[[], float]) -> None:
+        self._orders = orders
+        self._stop = stop
+        self._seconds_run = seconds_run
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until there is something to do: to warn the ranks, or to end them."""
+        left = self._own_left()
+        if self.signal_due():  # a rank may yet install a handler
+            return LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)
+        return left if left is None or self._orders.warning_signal is None else left - self._orders.warning_seconds
+
+    def signal_due(self) -> str | None:
+        """Return the signal that the ranks are to get from now on, because a limit is near."""
+        return self._orders.warning_signal if self._is_near() or self._stop.is_warned else None
+
+    def passed(self) -> Cause | None:
+        """Return the cause of the end if the run's own limit has passed."""
+        left = self._own_left()
+        if left is None or left > 0:
+            return None
+        words = f"ran longer than the limit of {self._orders.max_seconds:g} seconds"
+        return Cause("time_limit", words, "raise max_run_duration_seconds", self._orders.node)
+
+    def explain(self, cause: Cause) -> Cause:
+        """Return the limit as the cause if a rank that was warned ended with an exit code or by that signal."""
+        if cause.code != "exit_code" and (cause.code, cause.signal) != ("signal", self._orders.warning_signal):
+            return cause
+        code = "time_limit" if self._is_near() else "engine_time_limit"
+        return replace(cause, code=code, message=f"ended after the warning of the time limit: {cause.message}")
+
+    def _is_near(self) -> bool:
+        left = self._own_left()
+        return left is not None and left <= self._orders.warning_seconds
+
+    def _own_left(self) -> float | None:
+        limit = self._orders.max_seconds
+        return None if limit is None else limit - self._seconds_run()

@@ -11,7 +11,7 @@ from footplate.domain import azure_variables, gpus, launch
 from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, RankPlan
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.runs import events, run_status
-from footplate.domain.specs import Program
+from footplate.domain.specs import Program, warning_time
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.gpus import GpuAllocator
@@ -79,6 +79,8 @@ class NodeService:
             variables=self._variables(record, node),
             ranks=tuple(r for r in ranks if r.node == node),
             max_seconds=record.spec.max_seconds,
+            warning_signal=record.spec.warning_signal,
+            warning_seconds=warning_time(record.spec),
             full_disk_seconds=self._full_disk_seconds(),
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,

@@ -103,7 +103,10 @@ def test_impossible_distributions_are_refused(options, message):
 def test_options_override_a_run_configuration_file(project):
     config("--timeout", "60", "--priority", "3", "--env", "A=1", "train.py").run_config.save(str(project), "base")
     file = str(project / ".azureml" / "base.runconfig")
-    made = config("--run-config", file, "--priority", "5", "--env", "B=2", "--attempts", "4", "train.py").run_config
+    warning = ["--warning-signal", "SIGUSR1", "--warning-seconds", "9"]
+    given = ["--priority", "5", "--env", "B=2", "--attempts", "4", *warning]
+    made = config("--run-config", file, *given, "train.py").run_config
+    assert (made.warning_signal, made.warning_seconds) == ("SIGUSR1", 9.0)
     assert (made.max_run_duration_seconds, made.priority, made.max_attempts) == (60, 5, 4)
     assert made.environment_variables == {"A": "1", "B": "2"}
 

@@ -14,6 +14,7 @@ from footplate.domain.specs import (
     check_experiment_name,
     check_run_id,
     check_spec,
+    warning_time,
 )
 from footplate.errors import InvalidInput
 
@@ -30,11 +31,18 @@ def spec(**changes: Any) -> RunSpec:
         spec(program=Program(script="code/train.py", arguments=("--lr", "$LR"))),
         spec(kind="interactive", program=None),
         spec(environment_variables={"A": ""}, max_seconds=0.5),
+        spec(warning_signal="SIGUSR1", warning_seconds=0.2, max_seconds=0.5),
         spec(distribution=Distribution("torch", node_count=2, process_count=2)),
     ],
 )
 def test_valid_specs_pass(good: RunSpec) -> None:
     check_spec(good)
+
+
+def test_the_warning_comes_two_minutes_or_half_of_the_limit_before_it() -> None:
+    assert warning_time(spec(warning_signal="SIGUSR1")) == 120.0
+    assert warning_time(spec(warning_signal="SIGUSR1", max_seconds=60.0)) == 30.0
+    assert warning_time(spec(warning_signal="SIGUSR1", max_seconds=60.0, warning_seconds=50.0)) == 50.0
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,10 @@ def test_valid_specs_pass(good: RunSpec) -> None:
         (spec(max_seconds=0.0), "max_seconds is 0"),
         (spec(max_seconds=-1.5), "max_seconds is -1.5"),
         (spec(max_seconds=float("nan")), "max_seconds is nan"),
+        (spec(warning_signal="SIGKILL"), "warning_signal is 'SIGKILL'"),
+        (spec(warning_seconds=9.0), "warning_seconds is 9 without a warning_signal"),
+        (spec(warning_signal="SIGUSR1", warning_seconds=0.0), "warning_seconds is 0"),
+        (spec(warning_signal="SIGUSR1", warning_seconds=60.0, max_seconds=60.0), "60 and the time limit 60"),
         (spec(collect=("../secrets",)), "folder '../secrets' is outside the working folder"),
         (spec(watch=("/var/log",)), "folder '/var/log' is outside the working folder"),
         (spec(distribution=Distribution("horovod")), "distribution 'horovod' is unknown"),

@@ -338,6 +338,48 @@ def test_the_time_limit_ends_the_ranks(node: Any) -> None:
     assert (cause["code"], cause["message"]) == ("time_limit", "ran longer than the limit of 0.4 seconds")
 
 
+SAVES = """
+import os, signal, subprocess, sys, time
+subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+os.makedirs("checkpoints", exist_ok=True)
+def save(*_):
+    with open("checkpoints/last.txt", "w") as file:
+        file.write("saved")
+    sys.exit(3)
+if os.environ.get("RANK", "0") == "0":
+    signal.signal(signal.SIGUSR1, save)
+print("ready", flush=True)
+while True:
+    time.sleep(0.1)
+"""
+WARNED = {"warning_signal": "SIGUSR1", "max_seconds": 3600.0}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_ranks_that_handle_the_signal_are_warned_and_saved(node: Any, ranks: int) -> None:
+    """Neither a rank without a handler nor a process that a rank has started gets the signal."""
+    node.script(SAVES, ranks=ranks, processes=ranks, warning_seconds=3599.99, **WARNED)
+    cause = node.run()
+    assert (cause["code"], cause["exit_code"], cause["rank"]) == ("time_limit", 3, 0)
+    assert "ended after the warning of the time limit" in cause["message"]
+    log = node.server.logs[STD if ranks == 1 else "user_logs/std_log_process_00.txt"].decode()
+    assert log.count("──── the time limit is near: SIGUSR1") == 1
+    assert list(node.server.checkpoints) == ["checkpoints/last.txt"]
+
+
+def test_the_warning_of_the_engine_reaches_a_script_below_shells(node: Any) -> None:
+    (node.source / "train.py").write_text(SAVES)
+    (node.source / "train.sh").write_text("python train.py | cat\nexit 5\n")
+    node.give(Program(command="bash train.sh; exit 4"), warning_seconds=1.0, **WARNED)
+    agent = node.start()
+    wait_for_output(node, b"ready\n")
+    agent.send_signal(signal.SIGUSR1)
+    assert agent.wait(60) == 0, node.log()
+    cause = node.server.cause()
+    assert (cause["code"], cause["exit_code"]) == ("engine_time_limit", 4)
+    assert list(node.server.checkpoints) == ["checkpoints/last.txt"]
+
+
 @pytest.mark.parametrize(("boot", "ends"), [("this", True), ("another", False)])
 def test_the_time_limit_counts_from_the_first_agent_on(node: Any, boot: str, ends: bool) -> None:
     """By the monotonic clock, which counts from boot: a jump of the wall clock changes nothing."""

@@ -175,6 +175,19 @@ def test_footplates_own_processes_are_spared(start: Start, run: str) -> None:
         process_tree.send([below, agent], signal.SIGKILL)
 
 
+def test_only_a_process_with_a_handler_handles_a_signal(start: Start) -> None:
+    handler = "import signal, time; signal.signal(signal.SIGUSR1, print); print('up', flush=True); time.sleep(60)"
+    first, second = start(handler), start("import time; print('up', flush=True); time.sleep(60)")
+    for process in (first, second):
+        assert process.stdout is not None and process.stdout.readline() == "up\n"
+    assert process_tree.handles(first.pid, signal.SIGUSR1)
+    assert not process_tree.handles(first.pid, signal.SIGUSR2)
+    assert not process_tree.handles(second.pid, signal.SIGUSR1)
+    second.kill()
+    second.wait()
+    assert not process_tree.handles(second.pid, signal.SIGINT)
+
+
 def test_end_asks_first_and_returns_the_killed(start: Start, run: str) -> None:
     polite = start("print('up', flush=True); import time; time.sleep(600)", **marked(run))
     deaf = start(

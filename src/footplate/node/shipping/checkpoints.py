@@ -33,6 +33,9 @@ LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
 """Seconds after which complete files are saved although others in the folder are being written."""
 
+SETTLE_SECONDS = 10.0
+"""The most seconds to wait for the last files of a rank that was warned of a time limit."""
+
 Say = Callable[[str], None]
 
 
@@ -90,6 +93,7 @@ class CheckpointSaver:
         self._saved = _read_index(self._index)
         self._seen: dict[str, _File] = {}  # by the last look
         self._complete: set[str] = set()  # files that the last look found complete
+        self._looks = 0
         self._unsaved_since: float | None = None
         self._warned: set[str] = set()
         self._stopping = threading.Event()
@@ -102,6 +106,12 @@ class CheckpointSaver:
 
     def start(self) -> None:
         self._thread.start()
+
+    def settle(self, limit: float = SETTLE_SECONDS) -> None:
+        """Wait until the thread has found out which of the files that are there now are complete."""
+        wanted, end = self._looks + 3, time.monotonic() + limit  # the look in progress may have begun before
+        while self._looks < wanted and self._thread.is_alive() and time.monotonic() < end:
+            self._stopping.wait(self._look_seconds / 10)
 
     def finish(self, trusts: bool) -> None:
         """Save for the last time; the ranks are dead. Without `trusts`, only files that were complete before that."""
@@ -153,6 +163,7 @@ class CheckpointSaver:
         written = process_tree.open_for_writing(self._writers() if still else ())
         self._complete = {name for name in still if now[name].stamp[2:] not in written}
         self._seen = now
+        self._looks += 1
         if not changed:
             self._unsaved_since = None
             return False  # files that are only gone stay saved until others take their place

@@ -45,9 +45,10 @@ class RunConfiguration(Checked):
     """Everything about a run except its source directory. An attribute that does not exist cannot be set.
 
     Attributes beside Azure's: `gpus` and `gpus_per_process` reserve GPUs, `max_attempts`, `restart`,
-    `restart_causes` and `restart_backoff_seconds` control automatic restarts, `engine_options` overrides
-    options of the compute target's engine, such as the partition of a Slurm cluster, and `notify` sends
-    a message when the run ends.
+    `restart_causes` and `restart_backoff_seconds` control automatic restarts, `warning_signal` names a
+    signal, such as `"SIGUSR1"`, that the script gets before a time limit ends it (`warning_seconds` before
+    `max_run_duration_seconds`), `engine_options` overrides options of the compute target's engine, such
+    as the partition of a Slurm cluster, and `notify` sends a message when the run ends.
 
     Args:
         script: The script, relative to the source directory.
@@ -90,6 +91,8 @@ class RunConfiguration(Checked):
         self.gpus: Optional[int] = None  # Footplate's own: GPUs reserved for each node
         self.gpus_per_process: Optional[int] = None  # Footplate's own: GPUs reserved for each process
         self.needs_gpus = False  # Footplate's own: as many nodes as the processes need
+        self.warning_signal: Optional[str] = None  # Footplate's own: for the script, before a time limit ends it
+        self.warning_seconds: Optional[float] = None  # Footplate's own: how long before max_run_duration_seconds
         self.max_attempts: Optional[int] = 1  # Footplate's own: attempts in all; None: no limit
         self.restart = "on_failure"  # Footplate's own: never, on_failure (for `restart_causes`) or always
         self.restart_causes: List[str] = list(RestartPolicy.causes)  # Footplate's own: of `domain.specs.RESTART_CAUSES`

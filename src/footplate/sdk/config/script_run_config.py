@@ -187,7 +187,9 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         ),
         environment_variables={str(k): str(v) for k, v in run_config.environment_variables.items()},
         distribution=processes,
-        max_seconds=_seconds(run_config.max_run_duration_seconds),
+        max_seconds=_seconds("max_run_duration_seconds", run_config.max_run_duration_seconds),
+        warning_signal=getattr(run_config.warning_signal, "name", run_config.warning_signal),  # also signal.SIGUSR1
+        warning_seconds=_seconds("warning_seconds", run_config.warning_seconds),
         gpus=GpuRequest(run_config.gpus, run_config.gpus_per_process, run_config.needs_gpus),
         max_attempts=run_config.max_attempts,
         restart=RestartPolicy(
@@ -292,11 +294,9 @@ def _engine_options(given: Any) -> Dict[str, Any]:
     raise UserErrorException(f"engine_options is {given!r}", hint=hint)
 
 
-def _seconds(value: Optional[float]) -> Optional[float]:
+def _seconds(name: str, value: Optional[float]) -> Optional[float]:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):  # pyright: ignore
-        raise UserErrorException(
-            f"max_run_duration_seconds is {value!r}", hint="give a positive number of seconds, or None for no limit"
-        )
+        raise UserErrorException(f"{name} is {value!r}", hint="give a positive number of seconds, or None")
     return float(value)

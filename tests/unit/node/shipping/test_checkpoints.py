@@ -61,8 +61,9 @@ class Arena:
         self.link: Any = server
         self.saver = self.open()
 
-    def open(self) -> CheckpointSaver:
-        return CheckpointSaver(self.link, self.folder, self.orders, str(self.home), lambda: HERE, print)
+    def open(self, look_seconds: float = 1.0) -> CheckpointSaver:
+        home = str(self.home)
+        return CheckpointSaver(self.link, self.folder, self.orders, home, lambda: HERE, print, look_seconds)
 
     def restore(self) -> dict[str, str]:
         return restore(self.link, str(self.home), self.folder, self.orders)
@@ -140,6 +141,20 @@ def test_after_an_orderly_end_everything_is_saved(node: Arena) -> None:
     node.write("model.pt", "last")
     node.saver.finish(trusts=True)
     assert node.at_server() == {"checkpoints/model.pt": "last"}
+
+
+def test_the_saver_settles_before_the_writers_are_killed(node: Arena) -> None:
+    node.write("model.pt", "last")
+    node.saver.settle()  # nothing to wait for: the thread does not run
+    node.saver = node.open(look_seconds=0.01)
+    node.saver.begin({})
+    node.saver.start()
+    node.server.away = True
+    node.write("model.pt", "the very last")
+    node.saver.settle()
+    node.server.away = False
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/model.pt": "the very last"}
 
 
 def test_after_a_kill_only_files_that_were_complete_are_saved(node: Arena) -> None:

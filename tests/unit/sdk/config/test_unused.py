@@ -55,6 +55,8 @@ CASES: dict[str, Case] = {
     "gpus": effect(1),
     "gpus_per_process": effect(1),
     "needs_gpus": effect(True),
+    "warning_signal": effect("SIGUSR1"),
+    "warning_seconds": effect(30.0, {"warning_signal": "SIGUSR1"}),
     "max_attempts": effect(3),
     "restart": effect("always"),
     "restart_causes": effect(["exit"]),
