@@ -217,12 +217,26 @@ class NodeFolder:
             self.remove()
 
     def remove(self) -> None:
-        """Remove everything, also files that a job made unreadable; the run's directory goes with its last node."""
-        shutil.rmtree(self.path, onerror=_remove_by_force)
-        try:
-            os.rmdir(os.path.dirname(self.path))
-        except OSError:
-            pass
+        """Remove everything, also files that a job made unreadable; the run's directory goes with its last node.
+
+        The lock goes last: meanwhile it keeps out the agent of the next attempt, which would ship what is left here.
+        """
+        with contextlib.suppress(OSError):
+            os.chmod(self.path, 0o700)
+            for name in os.listdir(self.path):
+                path = os.path.join(self.path, name)
+                if path != self._lock:
+                    _remove_tree(path)
+        with contextlib.suppress(OSError):
+            os.unlink(self._lock)
+        self._remove_if_empty()
+
+
+def _remove_tree(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, onerror=_remove_by_force)
+    else:
+        _remove_by_force(None, path, None)
 
 
 def _remove_by_force(_function: Any, path: str, _error: Any) -> None:

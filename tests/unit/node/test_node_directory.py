@@ -35,6 +35,24 @@ def test_a_lock_has_one_holder(folder: NodeFolder) -> None:
     os.close(again)
 
 
+def test_the_lock_is_the_last_file_that_is_removed(tmp_path: Path) -> None:
+    """The agent of the next attempt waits for it: what it made meanwhile would be removed under its hands."""
+    code = """
+import os, sys
+from footplate.node.node_directory import NodeFolder
+folder, removed = NodeFolder(sys.argv[1], "run_1", 0), []
+folder.make()
+held = folder.take_lock()
+for number in range(20):
+    open(os.path.join(folder.path, f"file_{number}"), "w").close()
+sys.addaudithook(lambda event, args: removed.append(str(args[0])) if event in ("os.remove", "os.rmdir") else None)
+folder.remove()
+print(len(removed), *(os.path.basename(path) for path in removed[-3:]), os.listdir(sys.argv[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["28", "agent.lock", "node_0", "run_1", "['work']"], done.stdout
+
+
 def test_the_lock_survives_a_directory_that_is_being_removed(folder: NodeFolder) -> None:
     """A run restarted at once: the agent of the last attempt is just removing its directory."""
     is_over = threading.Event()
