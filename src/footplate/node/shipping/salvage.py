@@ -27,7 +27,8 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
     """
     held = _take(folder)
     if held is None:
-        say(f"{folder.path} belongs to an agent that is alive, and stays")
+        if folder.exists():
+            say(f"{folder.path} belongs to an agent that is alive, and stays")
         return
     try:
         if not folder.exists():
@@ -62,9 +63,11 @@ def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, 
 
 
 def _take(folder: NodeFolder) -> int | None:
+    """Return the lock of the directory; None if its agent is alive, or has just removed the directory."""
     deadline = time.monotonic() + _AGENT_SECONDS
-    while True:
+    while folder.exists():
         held = folder.take_lock()
         if held is not None or time.monotonic() > deadline:
             return held
-        time.sleep(0.1)
+        time.sleep(0.02)
+    return None
