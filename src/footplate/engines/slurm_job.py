@@ -35,24 +35,29 @@ _SCRIPT = """\
 [ "${{SLURM_RESTART_COUNT:-0}}" = 0 ] || exit {restarted}
 
 # Slurm signals every process of a step, but only the agents may decide about the processes of the run.
-pass_on() {{
-    for pause in 1 2 4 8 0; do  # srun may fail, or wait for ever, while the controller restarts
-        timeout -k 2 10 srun --overlap sh -c 'kill -s '"$1"' $(scontrol listpids "$SLURM_JOB_ID.0" "$SLURMD_NODENAME" |
-            while read -r pid _ _ task _; do [ "$task" != 0 ] || echo "$pid"; done); true' && break
-        sleep "$pause"
-    done
-}}
+{pass_on}
 trap 'pass_on USR1' USR1
 trap 'pass_on TERM{force}' USR2
 trap : TERM
 
-srun --kill-on-bad-exit=1 {needs}sh -c {command} <<'FOOTPLATE_AGENT' &
+{command} <<'FOOTPLATE_AGENT' &
 {program}
 FOOTPLATE_AGENT
 agents=$!
 while wait "$agents"; code=$?; kill -0 "$agents" 2>/dev/null; do :; done
 exit "$code"
 """
+
+# The agent of a single node is a child of the batch script: the start of a step would take as long as all else.
+_PASS_ON_TO_CHILD = 'pass_on() { kill -s "$1" "$agents"; }'
+_PASS_ON_TO_NODES = """\
+pass_on() {
+    for pause in 1 2 4 8 0; do  # srun may fail, or wait for ever, while the controller restarts
+        timeout -k 2 10 srun --overlap sh -c 'kill -s '"$1"' $(scontrol listpids "$SLURM_JOB_ID.0" "$SLURMD_NODENAME" |
+            while read -r pid _ _ task _; do [ "$task" != 0 ] || echo "$pid"; done); true' && break
+        sleep "$pause"
+    done
+}"""
 
 
 def job_name(run: str, attempt: int) -> str:
@@ -62,16 +67,22 @@ def job_name(run: str, attempt: int) -> str:
 def render(job: AgentJob, start: RemoteStart) -> str:
     """Return the batch script. Variables, among them the token, travel in the environment of sbatch."""
     directives = [*_directives(job), *_extra_lines(job.options)]
-    inner = f'exec {shlex.join([start.python, "-", *start.common])} --node "$SLURM_NODEID"'
-    cpus = job.resources.cpus
     return _SCRIPT.format(
         directives="\n".join(f"#SBATCH {each}" for each in directives),
         restarted=RESTARTED,
         force=f'; (sleep {job.grace:g}; scancel "$SLURM_JOB_ID") &' if job.grace > 0 else "",
-        needs=f"--cpus-per-task={cpus} " if cpus else "",
-        command=shlex.quote(inner),
+        pass_on=_PASS_ON_TO_CHILD if job.node_count == 1 else _PASS_ON_TO_NODES,
+        command=_command(job, start),
         program=start.script.rstrip("\n"),
     )
+
+
+def _command(job: AgentJob, start: RemoteStart) -> str:
+    agent = shlex.join([start.python, "-", *start.common])
+    if job.node_count == 1:
+        return f"{agent} --node 0"
+    cpus = f"--cpus-per-task={job.resources.cpus} " if job.resources.cpus else ""
+    return f"srun --kill-on-bad-exit=1 {cpus}sh -c " + shlex.quote(f'exec {agent} --node "$SLURM_NODEID"')
 
 
 def _directives(job: AgentJob) -> list[str]:
