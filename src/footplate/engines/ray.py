@@ -161,7 +161,7 @@ def _describe(job: AgentJob, name: str, start: RemoteStart, bundle: dict[str, fl
     """Return the request for a driver that reserves a placement group."""
     loader = _LOADER.format(name=environ.RAY_JOB)
     described = {
-        "program": _program(), "script": start.script, "python": start.python, "loader": loader,
+        "program": _program(), "script": start.script, "python": start.interpreter, "loader": loader,
         "variable": environ.RAY_JOB, "variables": dict(start.variables), "bundle": bundle, "name": name,
         "arguments": [start.arguments(node) for node in range(job.node_count)],
     }  # fmt: skip
@@ -170,7 +170,7 @@ def _describe(job: AgentJob, name: str, start: RemoteStart, bundle: dict[str, fl
     return {
         "runtime_env": {"env_vars": variables},
         "metadata": {"job_name": f"Footplate run {job.run}", "attempt": str(job.attempt)},
-        "entrypoint": _command(str(job.options.get("driver_python") or "python3"), "gang"),
+        "entrypoint": _command([str(job.options.get("driver_python") or "python3")], "gang"),
     }
 
 
@@ -178,14 +178,14 @@ def _as_entrypoint(start: RemoteStart, bundle: dict[str, float]) -> dict[str, An
     """Return the fields of the request that make the agent of a single node the entrypoint itself."""
     custom = {name: amount for name, amount in bundle.items() if name not in ("CPU", "GPU", "memory")}
     return {
-        "entrypoint": _command(start.python, "node 0"),
+        "entrypoint": _command(start.interpreter, "node 0"),
         "entrypoint_num_cpus": bundle["CPU"], "entrypoint_num_gpus": bundle.get("GPU", 0),
         "entrypoint_memory": bundle.get("memory", 0), "entrypoint_resources": custom,
     }  # fmt: skip
 
 
-def _command(python: str, mode: str) -> str:
-    return f"exec {shlex.quote(python)} -c {shlex.quote(_LOADER.format(name=environ.RAY_JOB))} {mode}"
+def _command(interpreter: Sequence[str], mode: str) -> str:
+    return f"exec {shlex.join([*interpreter, '-c', _LOADER.format(name=environ.RAY_JOB)])} {mode}"
 
 
 @functools.cache

@@ -198,7 +198,7 @@ class Gang:
         remote = self._ray.remote(FootplateNode)
         for node in range(len(JOB["arguments"])):
             bundle = strategies.PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=node)
-            wanted, argv = dict(JOB["bundle"]), [JOB["python"], "-c", JOB["loader"], "node", str(node)]
+            wanted, argv = dict(JOB["bundle"]), [*JOB["python"], "-c", JOB["loader"], "node", str(node)]
             self._actors[node] = remote.options(
                 name="/".join((JOB["name"], str(node), hosts.get(places.get(node), ""))),
                 num_cpus=wanted.pop("CPU", 0), num_gpus=wanted.pop("GPU", 0), memory=wanted.pop("memory", None),

@@ -2,7 +2,7 @@
 
 The node needs only Python 3.8 and a way to the server. On each node the engine runs
 
-    PYTHON SCRIPT --run R --attempt N --endpoint URL --node K
+    PYTHON -I -S SCRIPT --run R --attempt N --endpoint URL --node K
 
 with `variables` set, where SCRIPT is a file with the text of `bootstrap`. That program fetches the agent, starts
 it again if it is killed, passes SIGTERM and SIGUSR1 on, and exits with the agent's code: an engine sees only the deaths
@@ -38,6 +38,11 @@ class RemoteStart:
     python: str
     variables: Mapping[str, str]
     common: tuple[str, ...]
+
+    @property
+    def interpreter(self) -> list[str]:
+        """The interpreter, isolated and without site-packages, as the agent has it: it starts much faster."""
+        return [self.python, "-I", "-S"]
 
     def arguments(self, node: int) -> list[str]:
         return [*self.common, "--node", str(node)]

@@ -78,7 +78,7 @@ def render(job: AgentJob, start: RemoteStart) -> str:
 
 
 def _command(job: AgentJob, start: RemoteStart) -> str:
-    agent = shlex.join([start.python, "-", *start.common])
+    agent = shlex.join([*start.interpreter, "-", *start.common])
     if job.node_count == 1:
         return f"{agent} --node 0"
     cpus = f"--cpus-per-task={job.resources.cpus} " if job.resources.cpus else ""

@@ -114,7 +114,7 @@ class _Agent:
 def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[str]) -> dict[str, Any]:
     root = os.path.join(str(job.options["root"]), namespace)
     start, hold = remote_start(job), str(job.options.get("hold") or "")
-    command = program or [start.python, "-c", start.script]
+    command = program or [*start.interpreter, "-c", start.script]
     inside = ["sh", "-c", _START, str(job.options["hide"]), hold, *command]
     variables = {
         "PATH": os.environ.get("PATH", os.defpath),

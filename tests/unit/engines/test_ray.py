@@ -107,7 +107,7 @@ def test_one_node_is_the_entrypoint_with_its_resources(head: FakeHead) -> None:
     sent = head.jobs["r1"]
     assert (sent["entrypoint_num_cpus"], sent["entrypoint_num_gpus"]) == (4, 1)
     assert (sent["entrypoint_memory"], sent["entrypoint_resources"]) == (2 * 2**30, {"blue": 1})
-    assert sent["entrypoint"].startswith("exec python3 -c ") and sent["entrypoint"].endswith(" node 0")
+    assert sent["entrypoint"].startswith("exec python3 -I -S -c ") and sent["entrypoint"].endswith(" node 0")
     assert sent["runtime_env"]["env_vars"]["RAY_JOB_STOP_WAIT_TIME_S"] == "3"
     assert "t0ken" not in json.dumps(sent)
     packed = sent["runtime_env"]["env_vars"][environ.RAY_JOB]

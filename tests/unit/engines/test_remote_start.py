@@ -20,14 +20,14 @@ def test_nodes_get_the_program_its_arguments_and_variables() -> None:
         "FOOTPLATE_BUNDLE": "d" * 64, "FOOTPLATE_TOKEN": "t0ken", "FOOTPLATE_NODE_HOME": "/scratch/$USER",
         "FOOTPLATE_SHARED": "/nfs/ml",
     }  # fmt: skip
-    assert start.python == "python3.9"
+    assert start.interpreter == ["python3.9", "-I", "-S"]
     expected = ["--run", "r1", "--attempt", "2", "--endpoint", "https://ml:8443", "--node", "3"]
     assert start.arguments(3) == expected
 
 
 def test_without_options_the_node_decides() -> None:
     start = remote_start(job())
-    assert start.python == "python3"
+    assert start.interpreter[0] == "python3"
     assert "FOOTPLATE_NODE_HOME" not in start.variables
 
 
