@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from footplate.engines.base import AgentJob, NodeResources
+from footplate.engines.base import AgentJob, Engine, NodeResources
 from footplate.engines.ray import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
@@ -89,13 +89,18 @@ def starts(arena: RayArena) -> list[list[str]]:
     return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def place_of(engine: Engine, handle: str, node: int) -> str:
+    """Return the address of a node; Ray may report it a moment after the start of its agent."""
+    return wait_until(lambda: observe(engine, handle).places.get(node))
+
+
 def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, cluster: RayCluster) -> None:
     engine = arena.engine(WAITS)
     alone = engine.submit(engine.prepare(arena.job("alone")))
     wait_until(lambda: len(starts(arena)) == 1)
     pid = int(starts(arena)[0][1])
     identity = process_tree.identity(pid)
-    place = cluster.network.addresses.index(observe(engine, alone).places[0])
+    place = cluster.network.addresses.index(place_of(engine, alone, 0))
     cluster.kill_raylet(place)
     seen = ended(engine, alone)
     assert (seen.ended_by, seen.codes) == ("node_lost", {0: None})
@@ -106,7 +111,7 @@ def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, clus
 
     gang = engine.submit(engine.prepare(arena.job("gang", nodes=2)))
     wait_until(lambda: len(starts(arena)) == 3)
-    cluster.kill_node(cluster.network.addresses.index(observe(engine, gang).places[1]))
+    cluster.kill_node(cluster.network.addresses.index(place_of(engine, gang, 1)))
     wait_until(lambda: observe(engine, gang).lost == (1,))
     (arena.folder / "go0").touch()
     seen = ended(engine, gang)
