@@ -27,6 +27,36 @@ def test_a_finished_node_does_not_join_again(house: House) -> None:
         nodes.join("pair", 1, 1, "gandalf", "127.0.0.1", {})
 
 
+@pytest.mark.parametrize(
+    ("wanted", "ports"),
+    [
+        (Distribution("torch", node_count=2), ()),
+        (Distribution("mpi", node_count=2), (6105, 6106)),
+        (Distribution("tensorflow", 2, worker_count=2), (6105,)),
+        (Distribution(node_count=2), ()),
+    ],
+)
+def test_a_node_whose_peer_failed_early_is_told_to_stop(
+    house: House, wanted: Distribution, ports: tuple[int, ...]
+) -> None:
+    """The first node held no ports yet, so there was no plan for the second, and its join raised IndexError."""
+    nodes, cause = house.services.nodes, Cause("environment_failed", "no such package", node=0)
+    house.submit("pair", distribution=wanted)
+    house.until_launched("pair")
+    nodes.join("pair", 0, 1, "gandalf", "127.0.0.1", {})
+    nodes.report("pair", 0, "exited", None, cause)
+    assert nodes.join("pair", 1, 1, "frodo", "127.0.0.2", {}).stop
+    nodes.prepared("pair", 1, ports)
+    record = nodes.record("pair", 1)
+    assert nodes.is_due(record, 1, "ready") and nodes.orders_of(record, 1).stop
+    for node in (1, 0):
+        nodes.report("pair", node, "exited", None, None)
+        nodes.report("pair", node, "done", None, None)
+    house.until_status("pair", "Failed")
+    ended = house.store.runs.record("pair").outcome
+    assert ended is not None and ended.cause == cause
+
+
 @pytest.mark.parametrize(("value", "seconds"), [(None, 3600.0), ("90", 90.0), ("none", None), ("soon", 3600.0)])
 def test_orders_have_the_limit_for_full_disks(house: House, value: str | None, seconds: float | None) -> None:
     house.submit("r1")

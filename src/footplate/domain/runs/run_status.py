@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Set, Tuple
 
 from footplate.domain.gpus import devices, needs
-from footplate.domain.launch import meets
+from footplate.domain.launch import meets, ports_to_hold
 from footplate.domain.records import NodeState, RunRecord, Stage, Waiting
 from footplate.domain.runs.run_kinds import kind_of
 
@@ -81,9 +81,13 @@ def holds_nodes(record: RunRecord) -> bool:
 
 
 def is_ready(record: RunRecord) -> bool:
-    """Whether the ranks may start: at once for a single process, otherwise when every node is prepared."""
-    early = BEFORE_START if meets(record.spec.distribution) else (NodeState.LAUNCHED,)
-    return all(node.state not in early for node in record.nodes)
+    """Whether the ranks may start: at once for a single process, otherwise when every node is prepared.
+
+    A node that failed or was lost before it held its ports never is: then there is no plan for the others.
+    """
+    wanted = record.spec.distribution
+    early = BEFORE_START if meets(wanted) else (NodeState.LAUNCHED,)
+    return all(n.state not in early and (n.ports or not ports_to_hold(wanted, n.index)) for n in record.nodes)
 
 
 def is_equipped(record: RunRecord) -> bool:
