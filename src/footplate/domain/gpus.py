@@ -2,7 +2,8 @@
 
 A run *asks* for GPUs when it names a number (per node or per process), when its estimator sets `use_gpu`, when its
 processes communicate through NCCL, or when the machine size of its target has GPUs. It then waits until its GPUs are
-free and has exclusive use of them. A run that does not ask takes one per process if they are free when it starts, also
+free and has exclusive use of them. On a node whose devices an engine has chosen, a run that names no number has all of
+them. A run that does not ask takes one per process if they are free when it starts, also
 exclusively, and does not wait. A run that sets CUDA_VISIBLE_DEVICES itself is left alone. A device is identified by its
 UUID, so nodes on the same machine share its devices.
 """
@@ -20,6 +21,9 @@ from footplate.domain.specs import RunSpec
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 INFO = "gpu_devices"
 """The key in a node's info that lists its devices."""
+
+ASSIGNED = "gpus_assigned"
+"""The key in a node's info that says whether an engine such as Slurm or Ray has chosen these devices for it."""
 
 Share = Tuple[str, ...]
 """The variable with the UUIDs of the devices that a node has for its exclusive use."""
@@ -88,6 +92,13 @@ def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
     if size:
         return Need(size, firm=True)
     return Need(0) if size == 0 and not asked.needed else Need(ranks, firm=asked.needed)
+
+
+def need_on(info: Mapping[str, Any], need: Need) -> Need:
+    """Return the need of a node that has joined: all devices that its engine has chosen, if no number is named."""
+    if need.exact or not need.count or not info.get(ASSIGNED):
+        return need
+    return Need(len(devices(info)), firm=True)
 
 
 def wanted(spec: RunSpec, size: Optional[int], there: int) -> int:

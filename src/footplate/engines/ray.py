@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from footplate import environ
+from footplate.domain.gpus import VISIBLE
 from footplate.engines import ray_api, ray_program, ray_queue
 from footplate.engines.base import AgentJob, LaunchRequest, NodeResources, Observation
 from footplate.engines.ray_api import Head, NotThere
@@ -160,9 +161,10 @@ def _bundle(resources: NodeResources) -> dict[str, float]:
 def _describe(job: AgentJob, name: str, start: RemoteStart, bundle: dict[str, float]) -> dict[str, Any]:
     """Return the request for a driver that reserves a placement group."""
     loader = _LOADER.format(name=environ.RAY_JOB)
+    hidden = {} if "GPU" in bundle else {VISIBLE: ""}  # Ray itself leaves the devices of others visible
     described = {
         "program": _program(), "script": start.script, "python": start.interpreter, "loader": loader,
-        "variable": environ.RAY_JOB, "variables": dict(start.variables), "bundle": bundle, "name": name,
+        "variable": environ.RAY_JOB, "variables": {**start.variables, **hidden}, "bundle": bundle, "name": name,
         "arguments": [start.arguments(node) for node in range(job.node_count)],
     }  # fmt: skip
     text = base64.b64encode(zlib.compress(json.dumps(described, sort_keys=True).encode(), 9)).decode()

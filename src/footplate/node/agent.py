@@ -212,6 +212,7 @@ class Agent:
         with self._stop.interrupts():
             if self._orders.stop:
                 raise Stopped
+            preparation.check_gpus(self._orders)
             if self._folder.keeps_wd:
                 self._write_working_directory()
             interpreter = preparation.build(self._orders, self._link, self._folder, self._report_progress)

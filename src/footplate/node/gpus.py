@@ -7,9 +7,11 @@ Without a driver there are no GPUs, and finding that out costs next to nothing.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -60,18 +62,21 @@ def find(driver: Driver | None, visible: str | None) -> list[Gpu]:
     return found if visible is None else [gpu for gpu in found if _is_named(gpu, visible)]
 
 
+def beyond(chosen: str, assigned: str, devices: Sequence[Gpu]) -> list[str]:
+    """Return the names in `chosen` that mean none of the assigned devices."""
+    own = _names(assigned)
+    return [name for name in _names(chosen) if name not in own and not any(_is_named(gpu, name) for gpu in devices)]
+
+
+def _names(visible: str) -> list[str]:
+    """Return the names of devices in CUDA_VISIBLE_DEVICES, up to the first value that is none."""
+    parts = (part.strip() for part in visible.split(","))
+    return list(itertools.takewhile(lambda name: name.isdigit() or name.startswith(("GPU-", "MIG-")), parts))
+
+
 def _is_named(gpu: Gpu, visible: str) -> bool:
-    """Read the variable as CUDA does: numbers, or beginnings of UUIDs, up to the first value that is neither."""
-    for name in (part.strip() for part in visible.split(",")):
-        if name.isdigit():
-            if int(name) == gpu.index:
-                return True
-        elif name.startswith("GPU-"):
-            if gpu.uuid.startswith(name):
-                return True
-        else:
-            return False
-    return False
+    """Read the variable as CUDA does: numbers, or beginnings of UUIDs."""
+    return any(int(name) == gpu.index if name.isdigit() else gpu.uuid.startswith(name) for name in _names(visible))
 
 
 class Nvml:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from footplate import __version__
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, VISIBLE
+from footplate.domain.gpus import ASSIGNED, INFO, VISIBLE
 from footplate.node import gpus
 from footplate.node.node_directory import bundle_folder
 
@@ -25,6 +25,7 @@ def describe() -> dict[str, Any]:
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": len(devices),
         INFO: to_json(devices),
+        ASSIGNED: bundle_folder() is not None and VISIBLE in os.environ,
         "system": f"{system.sysname} {system.release}",
         "agent": __version__,
         "pid": os.getpid(),

@@ -15,13 +15,14 @@ from pathlib import Path
 from footplate import environ, environments
 from footplate.content.blobs import BlobFolder
 from footplate.disk import sync
+from footplate.domain.gpus import VISIBLE
 from footplate.domain.launch import NodeOrders
 from footplate.domain.locks import MPI, TENSORFLOW1
 from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
-from footplate.node import snapshot, tensorflow1_check
+from footplate.node import gpus, snapshot, tensorflow1_check
 from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home, see_installed_packages
 from footplate.node.shipping import checkpoints
 from footplate.node.shipping.server_link import Link
@@ -38,6 +39,18 @@ class Failed(Exception):
     def __init__(self, cause: Cause) -> None:
         super().__init__(cause.message)
         self.cause = cause
+
+
+def check_gpus(orders: NodeOrders) -> None:
+    """Refuse a run that selects GPUs which the engine of this node has not assigned to it."""
+    chosen, assigned = orders.variables.get(VISIBLE), os.environ.get(VISIBLE)
+    if bundle_folder() is None or chosen is None or assigned is None:
+        return
+    if others := gpus.beyond(chosen, assigned, gpus.find(gpus.open_driver(), assigned)):
+        words = f"the run sets {VISIBLE}={chosen}, and {', '.join(others)} is not among the GPUs of this node"
+        words += f" that the cluster has assigned to it ({assigned or 'none'})"
+        hint = f"leave {VISIBLE} out, and request a number (gpus = 1)"
+        raise Failed(Cause("no_gpus", words, hint, orders.node))
 
 
 def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder) -> None:

@@ -60,7 +60,8 @@ class GpuAllocator:
     def _machines(self, record: RunRecord) -> list[GpuHost]:
         capacity = self._capacity(record)
         needs = gpus.needs(record.spec, None if capacity is None else capacity.gpus)
-        return [GpuHost(gpus.devices(node.info), need) for node, need in zip(record.nodes, needs, strict=True)]
+        pairs = zip(record.nodes, needs, strict=True)
+        return [GpuHost(gpus.devices(node.info), gpus.need_on(node.info, need)) for node, need in pairs]
 
     def _promised(self, record: RunRecord, others: list[RunRecord]) -> int:
         capacity = self._capacity(record)

@@ -7,6 +7,7 @@ import json
 import threading
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,16 @@ def test_one_node_is_the_entrypoint_with_its_resources(head: FakeHead) -> None:
     described = json.loads(zlib.decompress(base64.b64decode(packed)))
     assert described["variables"][environ.TOKEN] == "t0ken"
     assert described["arguments"][0][-2:] == ["--node", "0"]
+
+
+@pytest.mark.parametrize(("gpus", "hidden"), [(None, {"CUDA_VISIBLE_DEVICES": ""}), (2, {})])
+def test_a_node_without_gpus_sees_none(head: FakeHead, gpus: int | None, hidden: dict[str, str]) -> None:
+    """Ray leaves CUDA_VISIBLE_DEVICES unset there, which means all devices of the machine."""
+    engine = RayEngine()
+    engine.submit(engine.prepare(replace(job(head), resources=NodeResources(gpus=gpus))))
+    packed = head.jobs["r1"]["runtime_env"]["env_vars"][environ.RAY_JOB]
+    variables = json.loads(zlib.decompress(base64.b64decode(packed)))["variables"]
+    assert {name: value for name, value in variables.items() if "CUDA" in name} == hidden
 
 
 def test_several_nodes_are_a_gang_of_a_driver_on_the_head(head: FakeHead) -> None:

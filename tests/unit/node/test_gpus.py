@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.gpus import Gpu
-from footplate.node import gpus, process_tree
+from footplate import environ
+from footplate.domain.gpus import ASSIGNED, Gpu
+from footplate.domain.launch import NodeOrders
+from footplate.domain.records import Lock
+from footplate.domain.specs import Program
+from footplate.node import gpus, host_info, preparation, process_tree
 from footplate.node.gpu_leases import Leases
 
 GIB = 1 << 30
@@ -74,6 +78,61 @@ def test_nvml_without_a_driver_is_none() -> None:
 )
 def test_cuda_visible_devices_selects_our_devices(visible: str, indices: list[int]) -> None:
     assert [gpu.index for gpu in gpus.find(gpus.Nvml(Library()), visible)] == indices
+
+
+@pytest.mark.parametrize(
+    ("chosen", "assigned", "others"),
+    [
+        ("", "1", []),
+        ("-1", "1", []),
+        ("1", "1", []),
+        ("GPU-on", "1", []),
+        ("1", "GPU-one", []),
+        ("0,1", "1", ["0"]),
+        ("GPU-zero", "1", ["GPU-zero"]),
+        ("0", "", ["0"]),
+        ("0", "NoDevFiles", ["0"]),
+        ("MIG-a", "MIG-a,MIG-b", []),
+        ("MIG-c", "MIG-a,MIG-b", ["MIG-c"]),
+    ],
+)
+def test_a_run_selects_among_the_assigned_devices_only(chosen: str, assigned: str, others: list[str]) -> None:
+    driver = gpus.Nvml(Library())
+    assert gpus.beyond(chosen, assigned, gpus.find(driver, assigned)) == others
+
+
+def test_a_run_that_selects_gpus_of_others_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    smi(tmp_path, "0, GPU-zero, H200, 1\n1, GPU-one, H200, 1\n")
+    lock, chosen = Lock("d", "existing", {}), {"CUDA_VISIBLE_DEVICES": "0,1"}
+    orders = NodeOrders("r", 3, 1, False, False, Program("s.py"), lock, None, chosen)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    preparation.check_gpus(orders)  # on the server's own machine, users choose
+    monkeypatch.setenv(environ.BUNDLE, "b" * 64)
+    with pytest.raises(preparation.Failed) as failed:
+        preparation.check_gpus(orders)
+    assert failed.value.cause.node == 3
+    assert failed.value.cause.message == (
+        "the run sets CUDA_VISIBLE_DEVICES=0,1, and 0 is not among the GPUs of this node that the cluster has "
+        "assigned to it (1)"
+    )
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    preparation.check_gpus(orders)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    preparation.check_gpus(orders)
+
+
+@pytest.mark.parametrize(
+    ("bundle", "visible", "assigned"), [("b", "", True), ("b", "1", True), ("b", None, False), (None, "1", False)]
+)
+def test_a_node_reports_whether_its_engine_chose_the_devices(
+    monkeypatch: pytest.MonkeyPatch, bundle: str | None, visible: str | None, assigned: bool
+) -> None:
+    for name, value in ((environ.BUNDLE, bundle), ("CUDA_VISIBLE_DEVICES", visible)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert host_info.describe()[ASSIGNED] is assigned
 
 
 def smi(folder: Path, answer: str) -> gpus.Smi:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu
+from footplate.domain.gpus import ASSIGNED, INFO, Gpu
 from footplate.domain.launch import NodeOrders
 from footplate.domain.specs import Distribution, GpuRequest
 
@@ -102,6 +102,37 @@ def test_an_impossible_request_fails_the_run(house: House) -> None:
     assert outcome is not None
     assert outcome.cause is not None
     assert outcome.cause.message == "node 0 needs 3 GPUs, and gandalf has 2"
+
+
+ASSIGNED_TWO = {**TWO, INFO: to_json([Gpu(2, "GPU-2"), Gpu(5, "GPU-5")]), ASSIGNED: True}
+"""A node to which an engine has assigned the devices 2 and 5."""
+
+
+@pytest.mark.parametrize(
+    ("gpus", "share"),
+    [
+        (GpuRequest(), ("GPU-2", "GPU-5")),
+        (GpuRequest(needed=True), ("GPU-2", "GPU-5")),
+        (GpuRequest(per_node=1), ("GPU-2",)),
+        (GpuRequest(per_node=0), ()),
+    ],
+)
+def test_a_run_has_the_gpus_that_an_engine_assigned(house: House, gpus: GpuRequest, share: tuple[str, ...]) -> None:
+    got = join(house, "run", gpus, info=ASSIGNED_TWO)
+    assert (got.ready, got.gpus) == (True, share)
+    assert got.ranks[0].variables["CUDA_VISIBLE_DEVICES"] == ",".join(uuid[-1] for uuid in share)
+
+
+def test_ranks_of_a_node_split_the_assigned_gpus(house: House) -> None:
+    several = Distribution("mpi", processes_per_node=2)
+    house.submit("ranks", distribution=several)
+    house.until_launched("ranks")
+    nodes = house.services.nodes
+    nodes.join("ranks", 0, 1, "gandalf", "10.0.0.1", ASSIGNED_TWO)
+    nodes.prepared("ranks", 0, (6105, 6106))
+    ranks = orders(house, "ranks", 0).ranks
+    assert [rank.variables["CUDA_VISIBLE_DEVICES"] for rank in ranks] == ["2,5", "2,5"]
+    assert [rank.variables["FOOTPLATE_GPUS"] for rank in ranks] == ["2", "5"]
 
 
 def test_nothing_is_decided_where_there_are_no_gpus(house: House) -> None:
