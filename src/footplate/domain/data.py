@@ -17,6 +17,9 @@ from footplate.errors import InvalidInput
 FOLDER, AZURE_BLOB, AZURE_FILE, ADLS_GEN2 = "folder", "azure_blob", "azure_file", "adls_gen2"
 S3, GCS, HTTP, SQL, SERVER = "s3", "gcs", "http", "sql", "server"
 
+OBJECT_STORES = (AZURE_BLOB, ADLS_GEN2, S3, GCS)
+"""Kinds that need the library obstore."""
+
 DIALECTS = ("sqlite", "postgresql", "mysql", "mssql")
 """Databases that accept queries."""
 

@@ -29,15 +29,15 @@ from footplate.data.resolve import resolve
 from footplate.data.stores.base import FileStore, Progress, Report
 from footplate.data.stores.registry import open_store
 from footplate.domain import azure_variables, store_names
-from footplate.domain.data import SERVER
+from footplate.domain.data import OBJECT_STORES, SERVER
 from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.requests import NewDataset
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, Unavailable
 from footplate.node import process_tree
-from footplate.node.node_directory import NodeFolder, see_installed_packages
-from footplate.node.preparation import Failed
+from footplate.node.node_directory import NodeFolder, cache_home, see_installed_packages
+from footplate.node.preparation import Failed, provide
 from footplate.node.shipping.server_link import Link
 
 _REPORT_SECONDS = 2.0
@@ -71,6 +71,9 @@ class NodeData:
         with self._failure_as_cause("the data of the run could not be found"):
             self._run_data: RunData = link.retry(lambda: link.data(self._workspace))
             self._cache = cache_of(folder.home)
+        if any(spec.kind in OBJECT_STORES for spec in self._run_data.stores.values()):
+            with self._failure_as_cause("this node cannot read or write object stores"):
+                provide("obstore", link, cache_home(folder.home))
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._links = os.path.join(folder.data, ".links")

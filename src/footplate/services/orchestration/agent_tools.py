@@ -44,7 +44,7 @@ def distributions_of(module: str, node: NodePlatform) -> list[importlib.metadata
         name = waiting.pop()
         if name not in found:
             found[name] = _fitting(name, node)
-            waiting += [each.name for each in _requirements(found[name])]
+            waiting += [each.name for each in _requirements(found[name], node)]
     return [found[name] for name in sorted(found)]
 
 
@@ -97,9 +97,11 @@ def _fitting(name: str, node: NodePlatform) -> importlib.metadata.Distribution:
     return found
 
 
-def _requirements(found: importlib.metadata.Distribution) -> list[Requirement]:
+def _requirements(found: importlib.metadata.Distribution, node: NodePlatform) -> list[Requirement]:
     wanted = [Requirement(line) for line in found.requires or ()]
-    return [each for each in wanted if each.marker is None or each.marker.evaluate({"extra": ""})]
+    python = ".".join(map(str, node.python))
+    there = {"extra": "", "python_version": python, "python_full_version": f"{python}.0"}
+    return [each for each in wanted if each.marker is None or each.marker.evaluate(there)]
 
 
 def _files(found: importlib.metadata.Distribution) -> Iterator[tuple[str, Path]]:

@@ -44,6 +44,12 @@ def test_a_tool_has_its_package_and_its_program() -> None:
         assert "uv/__init__.py" in archive.namelist()
 
 
+@pytest.mark.parametrize(("python", "names"), [((3, 12), ["obstore", "typing-extensions"]), ((3, 13), ["obstore"])])
+def test_the_requirements_of_a_tool_are_those_of_the_node(python: tuple[int, int], names: list[str]) -> None:
+    found = distributions_of("obstore", NodePlatform(python, os.uname().machine, (2, 99)))
+    assert [each.name.replace("_", "-").lower() for each in found] == names
+
+
 def test_tools_that_do_not_exist_or_fit_are_refused_with_the_reason() -> None:
     with pytest.raises(NotFound, match="no tool 'torch'") as refused:
         distributions_of("torch", NODE)
