@@ -505,11 +505,13 @@ def mpi(tmp_path: Path) -> Environment:
 
 GANG_OF_MPI = """
 import os, sys, time
+from azureml.core import Run
 from mpi4py import MPI
-gate, *inputs, made = sys.argv[1:]
+gate, mounted, fetched, _, made = sys.argv[1:]
 world = MPI.COMM_WORLD
-read = [float(open(os.path.join(folder, "deep", "value.txt")).read()) for folder in inputs]
-total = world.allreduce(sum(read) + world.rank)
+files = [os.path.join(folder, "deep", "value.txt") for folder in (mounted, fetched)]
+files += Run.get_context().input_datasets["direct"].download("here")
+total = world.allreduce(sum(float(open(path).read()) for path in files) + world.rank)
 def wait_at_the_gate():
     while not os.path.exists(gate):
         time.sleep(0.05)
@@ -534,20 +536,21 @@ def test_mpi_with_a_bucket_stacks_and_samples(
         workspace, "s3", "bucket", RcloneS3.KEY, RcloneS3.SECRET, endpoint=f"http://{SERVER}:9000", skip_validation=True
     )
     given = Dataset.File.from_files((store, "in"), validate=False)
-    inputs = [given.as_named_input("mounted").as_mount(), given.as_named_input("fetched").as_download()]
+    mounted, fetched = given.as_named_input("mounted").as_mount(), given.as_named_input("fetched").as_download()
+    inputs = [mounted, fetched, given.as_named_input("direct")]
     made = OutputFileDatasetConfig("made", (store, "out"))
     run = submit(cluster, mpi, GANG_OF_MPI, str(gate), *inputs, made, distributed_job_config=MpiConfiguration(1, 2))
     names = [f"user_logs/std_log_process_0{rank}.txt" for rank in (0, 1)]
     wait_until(lambda: all("has" in log_of(run, name) for name in names))
     hosts = ",".join(network.addresses)
-    assert [log_of(run, name) for name in names] == [f"rank {rank} of 2 has 11.0 {hosts}\n" for rank in (0, 1)]
+    assert [log_of(run, name) for name in names] == [f"rank {rank} of 2 has 16.0 {hosts}\n" for rank in (0, 1)]
     stacks = [each for each in run.get_stacks() if each.threads]  # not those of mpirun and its daemons
     assert [(each.rank, each.node) for each in stacks] == [(0, 0), (1, 1)]
     assert all("wait_at_the_gate" in [frame.function for frame in each.threads[0].frames] for each in stacks)
     wait_until(lambda: len({name for name in _samples(run) if name.endswith("cpu_percent")}) == 2)
     gate.touch()
     run.wait_for_completion()
-    assert [(bucket / "out" / f"rank_{rank}.txt").read_text() for rank in (0, 1)] == ["11.0", "11.0"]
+    assert [(bucket / "out" / f"rank_{rank}.txt").read_text() for rank in (0, 1)] == ["16.0", "16.0"]
 
 
 def _samples(run: Run) -> list[str]:

@@ -71,9 +71,8 @@ class NodeData:
         with self._failure_as_cause("the data of the run could not be found"):
             self._run_data: RunData = link.retry(lambda: link.data(self._workspace))
             self._cache = cache_of(folder.home)
-        if any(spec.kind in OBJECT_STORES for spec in self._run_data.stores.values()):
-            with self._failure_as_cause("this node cannot read or write object stores"):
-                provide("obstore", link, cache_home(folder.home))
+        with self._failure_as_cause("this node cannot read or write object stores"):
+            self._fetch_libraries()
         self._scratch = os.path.join(folder.data, ".listings")
         self._records = os.path.join(folder.data, ".mounts")
         self._links = os.path.join(folder.data, ".links")
@@ -82,6 +81,19 @@ class NodeData:
         self._uploaders: dict[str, OutputUploader] = {}
         self._warned: set[str] = set()
         self.waits_for_others = orders.node == 0 and orders.nodes > 1
+
+    def _fetch_libraries(self) -> None:
+        """Fetch what the agent and the data worker of scripts need, on a node that lacks it."""
+        home, wanted = cache_home(self._folder.home), self._run_data
+        if any(dataset.kind == "tabular" for dataset in wanted.datasets.values()):
+            with contextlib.suppress(NotFound):  # only scripts read tables, and then they are told that it is missing
+                provide("pyarrow", self._link, home)
+        if any(spec.kind in OBJECT_STORES for spec in wanted.stores.values()):
+            try:
+                provide("obstore", self._link, home)
+            except NotFound:
+                if self._orders.outputs or any(each.mode != "direct" for each in self._orders.inputs):
+                    raise
 
     # ── Before ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import socket
 import sys
@@ -15,6 +16,8 @@ from footplate.domain.codec import to_json
 from footplate.domain.gpus import ASSIGNED, INFO, VISIBLE
 from footplate.node import gpus
 from footplate.node.node_directory import bundle_folder
+
+_tools: list[str] = []
 
 
 def describe() -> dict[str, Any]:
@@ -45,9 +48,16 @@ def address_towards(endpoint: str) -> str:
         return os.uname().nodename
 
 
+def see_tool(folder: str) -> None:
+    """Make the packages of a tool from the server importable, also for `own_python`."""
+    sys.path.append(folder)
+    importlib.invalidate_caches()
+    _tools.append(folder)
+
+
 def own_python() -> list[str]:
     """Return the argv of a Python with Footplate installed, for jobs whose own interpreter lacks it."""
-    path = bundle_folder() or os.environ.get("PYTHONPATH")
+    path = os.pathsep.join(filter(None, [bundle_folder() or os.environ.get("PYTHONPATH"), *_tools]))
     return ["/usr/bin/env", f"PYTHONPATH={path}", sys.executable] if path else [sys.executable]
 
 

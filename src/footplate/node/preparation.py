@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import shutil
@@ -22,7 +21,7 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
-from footplate.node import gpus, snapshot, tensorflow1_check
+from footplate.node import gpus, host_info, snapshot, tensorflow1_check
 from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home, see_installed_packages
 from footplate.node.shipping import checkpoints
 from footplate.node.shipping.server_link import Link
@@ -127,8 +126,7 @@ def provide(module: str, link: Link, home: str) -> None:
         blobs = BlobFolder(os.path.join(home, "blobs"))
         link.retry(lambda: blobs.put_stream(digest, link.fetch_archive(digest)))
         _unpack(blobs.checked_path(digest), place)
-    sys.path.append(place)
-    importlib.invalidate_caches()
+    host_info.see_tool(place)
 
 
 def _libc() -> tuple[int, int]:
