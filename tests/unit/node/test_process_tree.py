@@ -6,6 +6,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,8 +100,11 @@ CHILD = "import subprocess; p = subprocess.Popen({argv}, env={env}); print(p.pid
 
 
 def child_of(parent: subprocess.Popen[str]) -> int:
+    """Return the child, whose program has begun: Popen returns a moment before the kernel shows its arguments."""
     assert parent.stdout is not None
-    return int(parent.stdout.readline())
+    child = int(parent.stdout.readline())
+    wait_until(Path(f"/proc/{child}/cmdline").read_bytes)
+    return child
 
 
 def test_children_without_any_marker_belong_to_a_marked_parent(start: Start, run: str) -> None:
