@@ -202,7 +202,7 @@ def test_promoted_trials_go_on_from_their_checkpoints(workspace: Workspace, tmp_
     resumed = [trial for trial in (best, *others) if workspace.get_run(trial.run).attempt > 1]
     assert resumed, "at least one trial was paused and promoted"
     log = workspace.get_run(resumed[0].run).get_details_with_logs()["logFiles"]["user_logs/std_log.txt"]
-    assert re.search(r"begins at 0(.|\n)*begins at [2-4]", log)
+    assert re.search(r"begins at 0(.|\n)*begins at [1-9]", log)
     assert any(trial.paused for trial in others)
 
 

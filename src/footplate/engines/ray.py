@@ -276,8 +276,8 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
         codes = {**nobody, **{int(node): code for node, code in result["codes"].items()}}
         lost = [f"node {node}: {why}" for node, why in sorted(result["lost"].items())]
         return Observation("exited", codes, reason="; ".join(lost) or None, ended_by=_ended_by(lost))
-    if (code := job.get("driver_exit_code")) is not None:
-        return Observation("exited", dict.fromkeys(range(nodes), int(code)) if nodes == 1 else nobody)
+    if nodes == 1 and (code := job.get("driver_exit_code")) is not None:
+        return Observation("exited", {0: int(code)})
     return Observation("exited", nobody, reason=ray_api.first_line(message), ended_by=_ended_by([message]))
 
 

@@ -250,10 +250,10 @@ def run_gang() -> int:
         gang.start(group)
         gang.watch()
     failed = group is None or any(code != 0 for code in gang.codes.values())
-    if failed:
+    ray.shutdown()
+    if failed:  # the last line, because Ray keeps only the last ones, and prints some when it shuts down
         sys.stdout.write(RESULT + json.dumps({"codes": gang.codes, "lost": gang.lost}) + "\n")
         sys.stdout.flush()
-    ray.shutdown()
     return int(failed)
 
 

@@ -183,6 +183,12 @@ def test_the_last_line_of_a_driver_has_the_codes_of_its_nodes(head: FakeHead) ->
     assert (seen.codes, seen.ended_by, seen.reason) == ({0: 0, 1: None}, "node_lost", "node 1: the node 10.0.0.7 died")
 
 
+def test_a_driver_that_ends_without_a_result_has_lost_its_nodes(head: FakeHead) -> None:
+    engine, handle = submitted(head, nodes=2, status="FAILED", driver_exit_code=1, message="no more lines")
+    seen = observe(engine, handle)
+    assert (seen.codes, seen.ended_by, seen.reason) == ({0: None, 1: None}, "node_lost", "no more lines")
+
+
 def test_a_stop_that_we_asked_for_is_not_somebody_elses(head: FakeHead) -> None:
     engine, handle = submitted(head)
     engine.cancel(handle, 1.0)
