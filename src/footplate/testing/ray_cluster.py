@@ -128,6 +128,8 @@ class RayCluster:
         """Start all nodes again: the head has forgotten everything, and its workers with it."""
         for node in list(self._nodes):
             self.kill_node(node)
+        # With this note, Ray refuses to start while a head of another test, in another namespace, has our address.
+        (self._folder / "ray0" / "ray_current_cluster").unlink(missing_ok=True)
         self._start_all()
 
     def kill_raylet(self, node: int) -> None:
