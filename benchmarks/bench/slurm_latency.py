@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from azureml.core.compute import ComputeTarget
 from bench.harness import Options, Report, Row, Target, interleave, wait_for
 from bench.homes import WORKSPACE
 from bench.machine import temporary_folder
 from bench.stamps import SCRIPT, Stamps
-from footplate import Environment, Experiment, ScriptRunConfig, Workspace
+from footplate import ComputeTarget, Environment, Experiment, ScriptRunConfig, Workspace
 from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.slurm_cluster import SlurmCluster
 
