@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from footplate.engines.base import AgentJob, Engine, NodeResources
-from footplate.engines.ray import RayEngine
+from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from footplate.engines.base import AgentJob, NodeResources
-from footplate.engines.slurm import SlurmEngine
+from footplate.engines.slurm.engine import SlurmEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
 from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces

@@ -5,12 +5,9 @@
     bootstrap    the program that does so there
     target_options    options of compute targets, and those that a run may override
     local     agents as processes of the server's machine
-    slurm     agents in batch jobs of a Slurm cluster; covered by `tests/conformance/test_slurm_engine.py`
-    slurm_job    the text of such a job, and the meaning of Slurm's answers
-    slurm_commands    calls of Slurm's commands, here or over ssh; covered by `tests/conformance/test_slurm_engine.py`
+    slurm/    agents in batch jobs of a Slurm cluster
+    ray/      agents as jobs of a Ray cluster
     nursery   the local engine's client for the process that agents are forked from (`node/nursery`)
-    ray       agents as jobs of a Ray cluster; `ray_api` sends its requests, `ray_queue` explains waiting;
-              `ray_program` is the text that runs there, covered by `tests/conformance/test_ray_engine.py`
     client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`
     open_files    the limit of open files of the server and its children; covered by `tests/e2e/test_ops_floods.py`
 
@@ -39,8 +36,8 @@ class EngineEntry:
 
 BUILT_IN = {
     LOCAL: EngineEntry("footplate.engines.local:LocalEngine", "reinstall Footplate"),
-    "slurm": EngineEntry("footplate.engines.slurm:SlurmEngine", "reinstall Footplate"),
-    "ray": EngineEntry("footplate.engines.ray:RayEngine", "reinstall Footplate"),
+    "slurm": EngineEntry("footplate.engines.slurm.engine:SlurmEngine", "reinstall Footplate"),
+    "ray": EngineEntry("footplate.engines.ray.engine:RayEngine", "reinstall Footplate"),
 }
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from footplate.engines.ray_queue import explain
+from footplate.engines.ray.queue import explain
 
 
 def status(*nodes: dict[str, list[float]], **report: Any) -> dict[str, Any]:

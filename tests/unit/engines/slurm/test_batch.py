@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from footplate.engines import slurm_job
 from footplate.engines.base import AgentJob, NodeResources, Observation
 from footplate.engines.remote_start import RemoteStart
+from footplate.engines.slurm import batch
 from footplate.errors import InvalidInput
 
-GOLDEN = Path(__file__).parent / "slurm"
+GOLDEN = Path(__file__).parent / "golden"
 JOB = AgentJob("train_1", 2, 1, "http://10.0.0.1:8000", token="t0ken")
 FULL = replace(
     JOB,
@@ -32,7 +32,7 @@ def start(job: AgentJob, python: str = "python3") -> RemoteStart:
 
 @pytest.mark.parametrize(("name", "job", "python"), [("plain", JOB, "python3"), ("full", FULL, "/opt/py thon/bin/py")])
 def test_the_batch_script_is_exactly_the_golden_file(name: str, job: AgentJob, python: str) -> None:
-    assert slurm_job.render(job, start(job, python)) == (GOLDEN / f"{name}.sbatch").read_text()
+    assert batch.render(job, start(job, python)) == (GOLDEN / f"{name}.sbatch").read_text()
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_the_batch_script_is_exactly_the_golden_file(name: str, job: AgentJob, p
 )
 def test_bad_options_are_refused_by_name(option: str, value: Any, words: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        slurm_job.render(replace(JOB, options={option: value}), start(JOB))
+        batch.render(replace(JOB, options={option: value}), start(JOB))
     assert words in refused.value.message
 
 
 def test_no_warning_is_requested_with_0_seconds() -> None:
-    assert "--signal" not in slurm_job.render(replace(JOB, options={"warning": 0}), start(JOB))
+    assert "--signal" not in batch.render(replace(JOB, options={"warning": 0}), start(JOB))
 
 
 @pytest.mark.parametrize(
@@ -71,12 +71,12 @@ def test_no_warning_is_requested_with_0_seconds() -> None:
     ],
 )
 def test_host_lists_are_expanded_in_their_order(text: str, hosts: list[str]) -> None:
-    assert slurm_job.expand_hosts(text) == hosts
+    assert batch.expand_hosts(text) == hosts
 
 
 def see(line: str, nodes: int = 1, cancelled: bool = False) -> Observation:
-    (job,) = slurm_job.parse_squeue(line).values()
-    return slurm_job.observe(job, nodes, cancelled)
+    (job,) = batch.parse_squeue(line).values()
+    return batch.observe(job, nodes, cancelled)
 
 
 def test_a_running_job_has_places() -> None:
@@ -126,9 +126,9 @@ def test_a_missing_interpreter_is_named() -> None:
 
 def test_accounting_is_read_like_the_queue() -> None:
     text = "7|FAILED|None|1794838838|3:0|0|n0\n8|CANCELLED by 1000|None|1794838838|0:15|0|n1\n"
-    found = slurm_job.parse_sacct(text)
-    assert slurm_job.observe(found["7"], 1, False).codes == {0: 3}
-    assert slurm_job.observe(found["8"], 1, False).ended_by == "stopped_elsewhere"
+    found = batch.parse_sacct(text)
+    assert batch.observe(found["7"], 1, False).codes == {0: 3}
+    assert batch.observe(found["8"], 1, False).ended_by == "stopped_elsewhere"
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_accounting_is_read_like_the_queue() -> None:
     ],
 )
 def test_reasons_are_put_in_plain_words(reason: str, words: str) -> None:
-    assert slurm_job.explain(reason).startswith(words)
+    assert batch.explain(reason).startswith(words)
 
 
 def test_the_nodes_of_a_partition_are_added_up() -> None:
-    assert slurm_job.parse_sinfo("gpu 2\ncpu 10\ngpu 1\n") == {"gpu": 3, "cpu": 10}
-    assert slurm_job.parse_sinfo("") == {}
+    assert batch.parse_sinfo("gpu 2\ncpu 10\ngpu 1\n") == {"gpu": 3, "cpu": 10}
+    assert batch.parse_sinfo("") == {}

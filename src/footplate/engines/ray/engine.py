@@ -2,7 +2,7 @@
 
 The submission id is the run's id (`-2`, `-3` … for further attempts), so a repeated submission finds the first one. If
 that has ended, the next one gets the suffix `.2`: a while after its end, Ray's monitor still writes to the old id. The
-job runs `ray_program`. A run on one node is the job's entrypoint itself, with its resources: Ray starts it where they
+job runs `program`. A run on one node is the job's entrypoint itself, with its resources: Ray starts it where they
 are free. Several nodes need a placement group, which a driver on the head reserves; such a driver also waits for one
 node if Ray has given up an entrypoint that waited too long.
 
@@ -26,9 +26,9 @@ from typing import Any, cast
 
 from footplate import environ
 from footplate.domain.gpus import VISIBLE
-from footplate.engines import ray_api, ray_program, ray_queue
 from footplate.engines.base import AgentJob, LaunchRequest, NodeResources, Observation
-from footplate.engines.ray_api import Head, NotThere
+from footplate.engines.ray import api, program, queue
+from footplate.engines.ray.api import Head, NotThere
 from footplate.engines.remote_start import COMMON_OPTIONS, RemoteStart, remote_start
 from footplate.errors import InvalidInput, Unavailable
 
@@ -95,7 +95,7 @@ class RayEngine:
             known = head.job(handle["job"])
             if known is None:
                 head.submit_job({**body, "submission_id": handle["job"]})
-            if known is None or known["status"] not in ray_api.ENDED:
+            if known is None or known["status"] not in api.ENDED:
                 return json.dumps(handle, sort_keys=True, separators=(",", ":"))
             if known.get("error_type") == _TIMED_OUT:
                 body = request.body["job"]
@@ -131,7 +131,7 @@ class RayEngine:
         head = Head(known["address"], known["token_file"])
         try:
             job = head.job(known["job"])
-            if job is not None and job["status"] not in ray_api.ENDED:
+            if job is not None and job["status"] not in api.ENDED:
                 return False
             if job is not None:
                 head.delete_job(known["job"])
@@ -192,7 +192,7 @@ def _command(interpreter: Sequence[str], mode: str) -> str:
 
 @functools.cache
 def _program() -> str:
-    return Path(ray_program.__file__).read_text(encoding="utf-8")
+    return Path(program.__file__).read_text(encoding="utf-8")
 
 
 # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -232,7 +232,7 @@ class _Round:
         if job is None:  # a head without persistence has started again, or somebody has deleted the job
             reason = "the Ray cluster does not know the job any more: its head was started again, or it was deleted"
             return Observation("exited", dict.fromkeys(range(nodes)), reason=reason, ended_by="node_lost")
-        if job["status"] in ray_api.ENDED:
+        if job["status"] in api.ENDED:
             return _observe_ended(job, nodes, handle in self._canceled)
         if handle in self._canceled and job["status"] == "PENDING":
             # Ray stops the job as soon as it starts it; nothing runs until then, and the run's token is void.
@@ -240,7 +240,7 @@ class _Round:
         if job["status"] == "PENDING":
             return Observation("queued", reason=self._why_waiting(known))
         if not _is_gang(job):
-            return Observation("running", places={0: ray_api.host_of(job.get("driver_agent_http_address"))})
+            return Observation("running", places={0: api.host_of(job.get("driver_agent_http_address"))})
         return self._observe_gang(known, job, places)
 
     def _observe_gang(self, known: dict[str, Any], job: dict[str, Any], places: dict[int, str]) -> Observation:
@@ -254,7 +254,7 @@ class _Round:
     def _why_waiting(self, known: dict[str, Any]) -> str:
         if self._status is None:
             self._status = self._head.cluster_status()
-        return ray_queue.explain(self._status, known["bundle"], int(known["nodes"]))
+        return queue.explain(self._status, known["bundle"], int(known["nodes"]))
 
 
 def _is_gang(job: Mapping[str, Any] | None) -> bool:
@@ -270,7 +270,7 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
             return Observation("exited", nobody)
         return Observation("exited", nobody, reason="somebody stopped the Ray job", ended_by="stopped_elsewhere")
     if job.get("error_type") in _NOT_STARTED:  # not lost: the next submission of the same attempt may succeed
-        return Observation("exited", nobody, reason=ray_api.first_line(message))
+        return Observation("exited", nobody, reason=api.first_line(message))
     result = _result(message)
     if result is not None:
         codes = {**nobody, **{int(node): code for node, code in result["codes"].items()}}
@@ -278,12 +278,12 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
         return Observation("exited", codes, reason="; ".join(lost) or None, ended_by=_ended_by(lost))
     if nodes == 1 and (code := job.get("driver_exit_code")) is not None:
         return Observation("exited", {0: int(code)})
-    return Observation("exited", nobody, reason=ray_api.first_line(message), ended_by=_ended_by([message]))
+    return Observation("exited", nobody, reason=api.first_line(message), ended_by=_ended_by([message]))
 
 
 def _result(message: str) -> dict[str, Any] | None:
     """Return the last line of a driver, which reports the exit codes of its nodes."""
-    _, found, text = message.rpartition(ray_program.RESULT)
+    _, found, text = message.rpartition(program.RESULT)
     try:
         return json.loads(text.splitlines()[0]) if found else None
     except (ValueError, IndexError):

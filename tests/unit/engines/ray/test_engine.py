@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from footplate import environ
-from footplate.engines import ray_api
 from footplate.engines.base import AgentJob, NodeResources, Observation
-from footplate.engines.ray import RayEngine
+from footplate.engines.ray import api
+from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 
 DIED = "Job supervisor actor died: The actor died because its node has died. Node Id: 7a40\nmore"
@@ -270,4 +270,4 @@ def test_the_token_of_the_cluster_comes_from_a_file(head: FakeHead, tmp_path: Pa
 
 def test_nothing_listens_at_the_address() -> None:
     with pytest.raises(Unavailable, match="does not answer"):
-        ray_api.Head("http://127.0.0.1:1").jobs()
+        api.Head("http://127.0.0.1:1").jobs()

@@ -2,7 +2,7 @@
 
 The server calls Slurm's commands on its own machine, or on a login node over ssh. A job is named after the run and the
 attempt, so that a server that crashed between sbatch and storing the handle finds it again. Slurm keeps everything else
-about a job; the engine keeps nothing. `slurm_job` has the text of the job and the meaning of Slurm's answers.
+about a job; the engine keeps nothing. `batch` has the text of the job and the meaning of Slurm's answers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from footplate import backoff
-from footplate.engines import slurm_job
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
-from footplate.engines.slurm_commands import Canceller, Place
-from footplate.engines.slurm_job import SlurmJob
+from footplate.engines.slurm import batch
+from footplate.engines.slurm.batch import SlurmJob
+from footplate.engines.slurm.commands import Canceller, Place
 from footplate.errors import InvalidInput, Unavailable
 
 _UNKNOWN_JOB = "Invalid job id"
@@ -40,7 +40,7 @@ class SlurmEngine:
         "qos": "quality of service",
         "constraint": "features that the nodes must have",
         "time_limit": "time limit of a job, in Slurm's format: minutes, hours:minutes:seconds, days-hours",
-        "warning": f"seconds before the time limit at which scripts are warned; default {slurm_job.WARNING_SECONDS}",
+        "warning": f"seconds before the time limit at which scripts are warned; default {batch.WARNING_SECONDS}",
         "sbatch": "list of further options of sbatch, such as --exclusive",
         "host": "login node on which the server calls Slurm over ssh; default: the server's own machine",
         "ssh": "command that reaches the host; default ssh",
@@ -62,7 +62,7 @@ class SlurmEngine:
     def reach(self, options: Mapping[str, Any]) -> int:
         """Return how many nodes the target's partitions have."""
         place = Place(str(options.get("host") or ""), str(options.get("ssh") or "ssh"))
-        known = slurm_job.parse_sinfo(place.ask(["sinfo", "--noheader", "--format=%R %D"]) or "")
+        known = batch.parse_sinfo(place.ask(["sinfo", "--noheader", "--format=%R %D"]) or "")
         wanted = [name for name in str(options.get("partition") or "").split(",") if name]
         for name in wanted:
             if name not in known:
@@ -74,7 +74,7 @@ class SlurmEngine:
             raise InvalidInput(f"node_count is {job.node_count}", "give at least 1")
         start = remote_start(job)
         body = {
-            "script": slurm_job.render(job, start),
+            "script": batch.render(job, start),
             "variables": dict(start.variables),
             "nodes": job.node_count,
             "host": str(job.options.get("host") or ""),
@@ -84,7 +84,7 @@ class SlurmEngine:
 
     def submit(self, request: LaunchRequest) -> str:
         place = Place(request.body["host"], request.body["ssh"])
-        name = slurm_job.job_name(request.run, request.attempt)
+        name = batch.job_name(request.run, request.attempt)
 
         def find_or_start() -> str:
             return _find_living(place, name) or _sbatch(place, request.body)
@@ -132,14 +132,14 @@ class SlurmEngine:
             text = place.ask(_sacct(older), unless=_NO_ACCOUNTING)
             if text is None:
                 self._without_accounting.add(place)
-            found |= slurm_job.parse_sacct(text or "")
+            found |= batch.parse_sacct(text or "")
         return found
 
     def _observe(self, known: _Handle | None, found: Mapping[Place, Mapping[str, SlurmJob]]) -> Observation:
         job = found[known.place].get(known.job) if known is not None else None
         if known is None or job is None:
             return Observation("gone")
-        return slurm_job.observe(job, known.nodes, known.text in self._cancelled)
+        return batch.observe(job, known.nodes, known.text in self._cancelled)
 
     def _end_restarted(self, found: Mapping[Place, Mapping[str, SlurmJob]]) -> None:
         """Remove jobs that Slurm has queued again: a new attempt has a job of its own."""
@@ -180,22 +180,22 @@ def _sbatch(place: Place, body: Mapping[str, Any]) -> str:
 def _find_living(place: Place, name: str) -> str | None:
     """Return the job of this name that waits or runs, if there is one."""
     text = place.ask([*_squeue_command(), "--me", f"--name={name}"], unless=_UNKNOWN_JOB)
-    living = [job.job for job in slurm_job.parse_squeue(text or "").values() if not job.has_ended]
+    living = [job.job for job in batch.parse_squeue(text or "").values() if not job.has_ended]
     return living[0] if living else None
 
 
 def _squeue(place: Place, jobs: Sequence[str]) -> dict[str, SlurmJob]:
     """Return the jobs that slurmctld still knows; squeue fails if a single job is unknown."""
     text = place.ask([*_squeue_command(), f"--jobs={','.join(jobs)}"], unless=_UNKNOWN_JOB)
-    return slurm_job.parse_squeue(text or "")
+    return batch.parse_squeue(text or "")
 
 
 def _squeue_command() -> list[str]:
-    fields = ",".join(f"{name}:|" for name in slurm_job.SQUEUE_FIELDS)
+    fields = ",".join(f"{name}:|" for name in batch.SQUEUE_FIELDS)
     return ["env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--states=all", f"--Format={fields}"]
 
 
 def _sacct(jobs: Sequence[str]) -> list[str]:
-    fields = ",".join(slurm_job.SACCT_FIELDS)
+    fields = ",".join(batch.SACCT_FIELDS)
     command = ["sacct", "--noheader", "--parsable2", "--allocations", f"--format={fields}", f"--jobs={','.join(jobs)}"]
     return ["env", "SLURM_TIME_FORMAT=%s", *command]
