@@ -27,7 +27,7 @@ from arena import Arena
 from checks import check, insist, leftovers
 
 from azureml.core.compute import ComputeTarget
-from footplate.testing.networks import SERVER, PrivateNetwork
+from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.waiting import wait_until
 
 WORKERS = 6
@@ -67,11 +67,11 @@ def far(arena: Arena, over: threading.Event) -> Iterator[None]:
     """Start a server and nodes in a network that loses packets; restart the server whenever it was killed."""
     network = PrivateNetwork(nodes=2)
     (arena.home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
-    argv = [sys.executable, "-m", "footplate.server", "--home", str(arena.home), "--host", SERVER, "--port", "8000"]
+    server = ServerInside(network, arena.home)
 
     def keep_up() -> None:
         while not over.is_set():
-            subprocess.run([*network.enter(network.server), *argv], check=False, stderr=subprocess.DEVNULL)
+            subprocess.run(server.command, check=False, stderr=subprocess.DEVNULL)
 
     keeper = threading.Thread(target=keep_up)
     keeper.start()

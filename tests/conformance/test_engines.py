@@ -9,8 +9,9 @@ import pytest
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine
 from footplate.testing.engine_suite import EngineSuite, observe
+from footplate.testing.fixtures import open_network
 from footplate.testing.namespace_engine import NamespaceEngine
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.simulated_engine import QUEUED, SimulatedCluster, SimulatedEngine
 
 
@@ -49,11 +50,7 @@ class NamespaceArena:
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[PrivateNetwork]:
-    if reason := why_no_namespaces():
-        pytest.skip(reason)
-    network = PrivateNetwork(nodes=2)
-    yield network
-    network.close()
+    yield from open_network(nodes=2)
 
 
 class TestNamespaceEngine(EngineSuite):

@@ -15,23 +15,11 @@ from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.networks import SERVER
 from footplate.testing.ray_cluster import TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
 
 BUNDLE = "b" * 64
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    if reason := why_no_namespaces():
-        pytest.skip(reason)
-    network = PrivateNetwork(nodes=3)
-    try:
-        with RayCluster(network) as cluster:
-            yield cluster
-    finally:
-        network.close()
 
 
 class RayArena:
@@ -65,17 +53,17 @@ class RayArena:
 
 
 @pytest.fixture
-def arena(tmp_path: Path, cluster: RayCluster) -> Iterator[RayArena]:
-    yield RayArena(tmp_path, cluster)
-    cluster.end_jobs()
+def arena(tmp_path: Path, ray_cluster: RayCluster) -> Iterator[RayArena]:
+    yield RayArena(tmp_path, ray_cluster)
+    ray_cluster.end_jobs()
 
 
 class TestRayEngine(EngineSuite):
     pass
 
 
-def test_a_target_asks_the_head_for_its_nodes(cluster: RayCluster, tmp_path: Path) -> None:
-    options = RayArena(tmp_path, cluster).options
+def test_a_target_asks_the_head_for_its_nodes(ray_cluster: RayCluster, tmp_path: Path) -> None:
+    options = RayArena(tmp_path, ray_cluster).options
     assert RayEngine().reach(options) == 3
     with pytest.raises(Unavailable, match="does not answer"):
         RayEngine().reach({**options, "address": "http://127.0.0.1:1"})
@@ -94,7 +82,8 @@ def place_of(engine: Engine, handle: str, node: int) -> str:
     return wait_until(lambda: observe(engine, handle).places.get(node))
 
 
-def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, cluster: RayCluster) -> None:
+def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, ray_cluster: RayCluster) -> None:
+    cluster = ray_cluster
     engine = arena.engine(WAITS)
     alone = engine.submit(engine.prepare(arena.job("alone")))
     wait_until(lambda: len(starts(arena)) == 1)

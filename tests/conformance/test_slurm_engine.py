@@ -16,7 +16,8 @@ from footplate.engines.base import AgentJob, NodeResources
 from footplate.engines.slurm.engine import SlurmEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.fixtures import open_network
+from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.waiting import wait_until
 
@@ -24,15 +25,16 @@ BUNDLE = "b" * 64
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[SlurmCluster]:
-    if reason := why_no_slurm() or why_no_namespaces():
+def network() -> Iterator[PrivateNetwork]:
+    yield from open_network(nodes=2)
+
+
+@pytest.fixture(scope="module")
+def cluster(network: PrivateNetwork) -> Iterator[SlurmCluster]:
+    if reason := why_no_slurm():
         pytest.skip(reason)
-    network = PrivateNetwork(nodes=2)
-    try:
-        with SlurmCluster(network) as cluster:
-            yield cluster
-    finally:
-        network.close()
+    with SlurmCluster(network) as cluster:
+        yield cluster
 
 
 class SlurmArena:

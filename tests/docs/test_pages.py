@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.networks import PrivateNetwork, ServerInside, why_no_namespaces
 from footplate.testing.servers import RcloneS3
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
-from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
 ROOT = Path(__file__).parents[2]
@@ -91,15 +88,9 @@ def slurm(home: Path, environment: dict[str, str]) -> Iterator[None]:
     if reason := why_no_slurm() or why_no_namespaces():
         pytest.skip(reason)
     with contextlib.closing(PrivateNetwork(nodes=1)) as network, SlurmCluster(network, hide=[home]) as cluster:
-        command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
         variables = {**environment, **cluster.variables, "HOME": str(cluster.scratch)}
-        server = subprocess.Popen([*network.enter(network.server), *command], env=variables)
-        try:
-            wait_until((home / "server.json").exists)
+        with ServerInside(network, home, variables):
             yield
-        finally:
-            server.terminate()
-            server.wait(timeout=120)
 
 
 def test_slurm_guide_runs(slurm: None, run_page: Run) -> None:

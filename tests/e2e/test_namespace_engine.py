@@ -21,11 +21,13 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.environments.uv import find_uv
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.fixtures import open_network
+from footplate.testing.networks import SERVER, PrivateNetwork, ServerInside
 from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
 from footplate.testing.wheels import make_wheel
 
+from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
 from ..conftest import CACHE
 from ..interpreters import interpreters
 
@@ -41,40 +43,14 @@ ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
 
 @pytest.fixture(scope="module")
 def network() -> Iterator[PrivateNetwork]:
-    if reason := why_no_namespaces():
-        pytest.skip(reason)
-    network = PrivateNetwork(nodes=2)
-    yield network
-    network.close()
-
-
-class Server:
-    """A server that listens only inside the network of the test, besides its socket."""
-
-    def __init__(self, home: Path, network: PrivateNetwork) -> None:
-        self._home = home
-        command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-        self._command = [*network.enter(network.server), *command]
-        (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
-
-    def start(self) -> None:
-        (self._home / "server.json").unlink(missing_ok=True)
-        self._process = subprocess.Popen(self._command)
-        wait_until((self._home / "server.json").exists)
-
-    def stop(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(timeout=120)
+    yield from open_network(nodes=2)
 
 
 @pytest.fixture
-def server(home: Path, network: PrivateNetwork) -> Iterator[Server]:
-    server = Server(home, network)
-    try:
-        server.start()
+def server(home: Path, network: PrivateNetwork) -> Iterator[ServerInside]:
+    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
+    with ServerInside(network, home) as server:
         yield server
-    finally:
-        server.stop()
 
 
 @pytest.fixture
@@ -104,7 +80,7 @@ def here() -> Environment:
 
 
 @pytest.fixture
-def workspace_there(server: Server, project: Path) -> Workspace:
+def workspace_there(server: ServerInside, project: Path) -> Workspace:
     return Workspace.from_config()
 
 
@@ -117,17 +93,6 @@ def _environment(pid: int) -> bytes:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
         return b""
-
-
-def submit(cluster: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> Run:
-    Path("src").mkdir(exist_ok=True)
-    Path("src/train.py").write_text(text)
-    config = ScriptRunConfig("src", "train.py", list(arguments), compute_target=cluster, environment=here, **settings)
-    return Experiment(cluster.workspace, "far").submit(config)
-
-
-def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
-    return run.get_details_with_logs()["logFiles"].get(name, "")
 
 
 def warnings_of(run: Run) -> list[str]:
@@ -205,9 +170,8 @@ def test_a_failure_arrives_with_its_traceback(cluster: Any, here: Environment) -
 
 
 def test_cancel_ends_the_script(cluster: Any, here: Environment, tmp_path: Path) -> None:
-    text = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
     started = tmp_path / "started"
-    run = submit(cluster, here, text, str(started))
+    run = submit(cluster, here, SLEEP, str(started))
     wait_until(lambda: started.exists() and started.read_text())
     run.cancel()
     run.wait_for_completion(raise_on_error=False)
@@ -246,32 +210,10 @@ def test_nodes_that_share_a_directory_build_an_environment_once(
     assert not list(roots.glob("*/environments")) and not list(roots.glob("*/tools"))
 
 
-GANG = """
-import os, socket, time
-rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-assert address == "10.77.0.11", address
-if rank == 0:
-    with socket.create_server((address, port)) as server:
-        peer, where = server.accept()
-        print("met", where[0], peer.recv(64).decode(), flush=True)
-else:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with socket.create_connection((address, port), timeout=5) as peer:
-                peer.sendall(f"rank {rank} of {size}".encode())
-            break
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-"""
-
-
 def test_two_nodes_meet_over_their_own_network(cluster: Any, here: Environment) -> None:
     run = submit(cluster, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
     run.wait_for_completion()
-    assert "met 10.77.0.12 rank 1 of 2" in "".join(run.get_details_with_logs()["logFiles"].values())
+    assert log_of_rank(run, 0) == "10.77.0.11 met 10.77.0.12 rank 1 of 2\n"
 
 
 def test_a_killed_agent_is_replaced_and_nothing_is_lost(
@@ -314,7 +256,7 @@ os.rename(gate + ".new", gate + ".passed")
 
 @pytest.mark.parametrize("absent", ["server", "network"])
 def test_a_run_that_ends_while_the_server_is_away_arrives_whole_and_once(
-    server: Server, network: PrivateNetwork, cluster: Any, here: Environment, tmp_path: Path, absent: str
+    server: ServerInside, network: PrivateNetwork, cluster: Any, here: Environment, tmp_path: Path, absent: str
 ) -> None:
     gate, passed = tmp_path / "gate", tmp_path / "gate.passed"
     made = OutputFileDatasetConfig("made").register_on_complete("made")
@@ -456,12 +398,8 @@ def test_trials_have_several_nodes_and_data(cluster: Any, here: Environment, tmp
     (tmp_path / "data" / "value.txt").write_text("2.5")
     store = cluster.workspace.get_default_datastore()
     given = Dataset.File.upload_directory(str(tmp_path / "data"), (store, "values")).as_named_input("values")
-    Path("src").mkdir(exist_ok=True)
-    Path("src/train.py").write_text(TRIAL)
-    script = ScriptRunConfig(
-        "src", "train.py", ["--data", given.as_download()], compute_target=cluster, environment=here,
-        distributed_job_config=PyTorchConfiguration("Gloo", node_count=2),
-    )  # fmt: skip
+    gang = PyTorchConfiguration("Gloo", node_count=2)
+    script = describe(cluster, here, TRIAL, "--data", given.as_download(), distributed_job_config=gang)
     space = GridParameterSampling({"--scale": choice(1, 4, 2)})
     config = HyperDriveConfig(space, "score", PrimaryMetricGoal.MAXIMIZE, 3, max_concurrent_runs=1, run_config=script)
     run = Experiment(cluster.workspace, "far").submit(config)
@@ -590,9 +528,7 @@ def _lose(node: str, roots: Path, run: Run) -> None:
 def test_a_run_whose_node_is_lost_continues_by_itself(
     cluster: Any, here: Environment, roots: Path, network: Any
 ) -> None:
-    Path("src").mkdir(exist_ok=True)
-    Path("src/train.py").write_text(LONG)
-    config = ScriptRunConfig("src", "train.py", compute_target=cluster, environment=here)
+    config = describe(cluster, here, LONG)
     config.run_config.max_attempts = 2
     run = Experiment(cluster.workspace, "far").submit(config)
     wait_until(lambda: "waiting for the end of the node" in log_of(run))

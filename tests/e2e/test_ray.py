@@ -17,38 +17,28 @@ import pytest
 import yaml
 
 import footplate
-from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from azureml.core import Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.node import process_tree
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.networks import ServerInside
 from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
+
+from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
 
 SOURCE = Path(footplate.__file__).parents[1]
 
 
-@pytest.fixture(scope="module")
-def started() -> Iterator[RayCluster]:
-    if reason := why_no_namespaces():
-        pytest.skip(reason)
-    network = PrivateNetwork(nodes=3)
-    try:
-        with RayCluster(network) as cluster:
-            yield cluster
-    finally:
-        network.close()
-
-
 @pytest.fixture
-def cluster(started: RayCluster, home: Path) -> Iterator[RayCluster]:
+def cluster(ray_cluster: RayCluster, home: Path) -> Iterator[RayCluster]:
     """The cluster, blind for the server's files. Afterwards nothing of a run may be left on it."""
-    started.hide(home, SOURCE)
-    yield started
-    started.end_jobs()
-    wait_until(lambda: not started.processes_with("FOOTPLATE_"))
-    started.reveal(home, SOURCE)
+    ray_cluster.hide(home, SOURCE)
+    yield ray_cluster
+    ray_cluster.end_jobs()
+    wait_until(lambda: not ray_cluster.processes_with("FOOTPLATE_"))
+    ray_cluster.reveal(home, SOURCE)
 
 
 @pytest.fixture
@@ -59,15 +49,8 @@ def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
     (tmp_path / ".ray").mkdir()
     (tmp_path / ".ray" / "auth_token").write_text(TOKEN)
     named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(tmp_path / "hosts")]
-    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-    variables = {**os.environ, "HOME": str(tmp_path)}
-    server = subprocess.Popen([*network.enter(network.server), *named, *command], env=variables)
-    try:
-        wait_until((home / "server.json").exists)
+    with ServerInside(network, home, {"HOME": str(tmp_path)}, named):
         yield
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(timeout=120)
 
 
 @pytest.fixture
@@ -75,20 +58,6 @@ def target(server: None, project: Path, cluster: RayCluster) -> Any:
     options: dict[str, Any] = {"address": cluster.address, "token_file": "~/.ray/auth_token"}
     wanted = ComputeTarget.engine_configuration("ray", max_nodes=4, **options)
     return ComputeTarget.attach(Workspace.from_config(), "ray", wanted)
-
-
-def describe(target: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> ScriptRunConfig:
-    Path("src").mkdir(exist_ok=True)
-    Path("src/train.py").write_text(text)
-    return ScriptRunConfig("src", "train.py", list(arguments), compute_target=target, environment=here, **settings)
-
-
-def submit(config: Any) -> Any:
-    return Experiment(Workspace.from_config(), "ray").submit(config)
-
-
-def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
-    return run.get_details_with_logs()["logFiles"].get(name, "")
 
 
 def details_of(run: Run) -> str:
@@ -118,7 +87,7 @@ def test_training_survives_the_agent_and_leaves_nothing(
     target: Any, cluster: RayCluster, here: Environment, home: Path, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    run = submit(describe(target, here, TRAIN, str(home), str(gate)))
+    run = submit(target, here, TRAIN, str(home), str(gate))
     wait_until(lambda: "waiting at the gate" in log_of(run))
     wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
     (address,) = [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]]
@@ -137,51 +106,25 @@ def test_training_survives_the_agent_and_leaves_nothing(
     assert not list(disk.glob("work/*"))
 
 
-GANG = """
-import os, socket, sys, time
-from azureml.core import Run
-rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-assert address in ("10.77.0.12", "10.77.0.13"), address
-if rank == 0:
-    with socket.create_server((address, port)) as server:
-        peer, where = server.accept()
-        print("met", where[0], peer.recv(64).decode(), flush=True)
-        assert where[0] != address
-    Run.get_context().log("score", float(sys.argv[2]))
-else:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with socket.create_connection((address, port), timeout=5) as peer:
-                peer.sendall(f"rank {rank} of {size}".encode())
-            break
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-"""
-
-
 def test_trials_on_two_nodes_meet_over_their_network(target: Any, here: Environment) -> None:
     script = describe(target, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
     space = GridParameterSampling({"--score": choice(1, 3)})
     goal = PrimaryMetricGoal.MAXIMIZE
-    run = submit(HyperDriveConfig(space, "score", goal, 2, max_concurrent_runs=1, run_config=script))
+    config = HyperDriveConfig(space, "score", goal, 2, max_concurrent_runs=1, run_config=script)
+    run = Experiment(target.workspace, "ray").submit(config)
     run.wait_for_completion()
     best = run.get_best_run_by_primary_metric()
     assert best.get_metrics()["score"] == 3.0
-    assert "rank 1 of 2" in log_of(best, "user_logs/std_log_process_00.txt")
-
-
-SLEEP = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    first, met, second, *said = log_of_rank(best, 0).split()
+    assert ({first, second}, met, said) == ({"10.77.0.12", "10.77.0.13"}, "met", ["rank", "1", "of", "2"])
 
 
 def test_queued_runs_say_why_and_cancel_and_a_foreign_stop_end_runs(
     target: Any, cluster: RayCluster, here: Environment, tmp_path: Path
 ) -> None:
-    first, second = (submit(describe(target, here, SLEEP, str(tmp_path / name))) for name in ("first", "second"))
+    first, second = (submit(target, here, SLEEP, str(tmp_path / name)) for name in ("first", "second"))
     wait_until(lambda: (tmp_path / "first").exists() and (tmp_path / "second").exists())
-    third = submit(describe(target, here, SLEEP, str(tmp_path / "third")))
+    third = submit(target, here, SLEEP, str(tmp_path / "third"))
     wait_until(lambda: "the Ray cluster is full: the run needs a node with 1 CPU" in details_of(third))
     third.cancel()
     wait_until(lambda: third.get_status() == "Canceled")
@@ -209,7 +152,7 @@ def test_a_killed_raylet_and_a_new_head_lead_to_new_attempts(
     starts.touch()
     config = describe(target, here, WAITS, str(starts), str(gate))
     config.run_config.max_attempts = 3
-    run = submit(config)
+    run = Experiment(target.workspace, "ray").submit(config)
     wait_until(lambda: len(starts.read_text().splitlines()) == 1)
     first = int(starts.read_text().split()[1])
     identity = process_tree.identity(first)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,64 +12,36 @@ from typing import Any
 import pytest
 
 import footplate
-from azureml.core import Environment, Experiment, Run, ScriptRunConfig, Workspace
+from azureml.core import Environment, Experiment, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
-from footplate.testing.networks import SERVER, PrivateNetwork, why_no_namespaces
+from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
 
-
-@pytest.fixture(scope="module")
-def network() -> Iterator[PrivateNetwork]:
-    if reason := why_no_slurm() or why_no_namespaces():
-        pytest.skip(reason)
-    network = PrivateNetwork(nodes=3)
-    yield network
-    network.close()
+from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
 
 
 @pytest.fixture
-def cluster(home: Path, network: PrivateNetwork) -> Iterator[SlurmCluster]:
-    with SlurmCluster(network, hide=[home, Path(footplate.__file__).parents[1]]) as cluster:
+def cluster(home: Path, private_network: PrivateNetwork) -> Iterator[SlurmCluster]:
+    if reason := why_no_slurm():
+        pytest.skip(reason)
+    with SlurmCluster(private_network, hide=[home, Path(footplate.__file__).parents[1]]) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def server(home: Path, cluster: SlurmCluster) -> Iterator[None]:
     """A server on a login node of the cluster."""
-    with serve(home, cluster.network, cluster.variables):
+    with ServerInside(cluster.network, home, cluster.variables):
         yield
-
-
-@contextlib.contextmanager
-def serve(home: Path, network: PrivateNetwork, variables: dict[str, str]) -> Iterator[None]:
-    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-    server = subprocess.Popen([*network.enter(network.server), *command], env={**os.environ, **variables})
-    try:
-        wait_until((home / "server.json").exists)
-        yield
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(timeout=120)
 
 
 @pytest.fixture
 def target(server: None, project: Path, cluster: SlurmCluster) -> Any:
     wanted = ComputeTarget.engine_configuration("slurm", max_nodes=3, scratch=str(cluster.scratch))
     return ComputeTarget.attach(Workspace.from_config(), "slurm", wanted)
-
-
-def submit(target: Any, here: Environment, text: str, *arguments: Any, **settings: Any) -> Run:
-    Path("src").mkdir(exist_ok=True)
-    Path("src/train.py").write_text(text)
-    config = ScriptRunConfig("src", "train.py", list(arguments), compute_target=target, environment=here, **settings)
-    return Experiment(target.workspace, "slurm").submit(config)
-
-
-def log_of(run: Run, name: str = "user_logs/std_log.txt") -> str:
-    return run.get_details_with_logs()["logFiles"].get(name, "")
 
 
 TRAIN = """
@@ -118,29 +87,6 @@ def test_training_survives_the_agent_and_the_controller(
     assert not list(cluster.disk("n0").glob("work/*"))
 
 
-GANG = """
-import os, socket, time
-rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-assert address == "10.77.0.11", address
-if rank == 0:
-    with socket.create_server((address, port)) as server:
-        peer, where = server.accept()
-        print("met", where[0], peer.recv(64).decode(), flush=True)
-else:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with socket.create_connection((address, port), timeout=5) as peer:
-                peer.sendall(f"rank {rank} of {size}".encode())
-            break
-        except OSError:
-            assert time.monotonic() < end
-            time.sleep(0.05)
-"""
-SLEEP = "import os, sys, time\nopen(sys.argv[1], 'w').write(str(os.getpid()))\ntime.sleep(600)"
-
-
 def test_queued_runs_say_why_and_two_nodes_meet_and_cancel_ends_all(
     target: Any, cluster: SlurmCluster, here: Environment, tmp_path: Path
 ) -> None:
@@ -150,7 +96,7 @@ def test_queued_runs_say_why_and_two_nodes_meet_and_cancel_ends_all(
     wait_until(lambda: "Slurm: Resources" in run.get_detailed_status()["details"])
     cluster.call("scancel", blocker)
     run.wait_for_completion()
-    assert "met 10.77.0.12 rank 1 of 2" in "".join(run.get_details_with_logs()["logFiles"].values())
+    assert log_of_rank(run, 0) == "10.77.0.11 met 10.77.0.12 rank 1 of 2\n"
     started = tmp_path / "started"
     run = submit(target, here, SLEEP, str(started))
     wait_until(lambda: started.exists() and started.read_text())
@@ -166,7 +112,7 @@ def test_a_server_elsewhere_calls_slurm_over_ssh(
 ) -> None:
     login = SshServer(cluster.network.enter(cluster.network.nodes[2]), "10.77.0.13", cluster.variables)
     try:
-        with serve(home, cluster.network, {}):
+        with ServerInside(cluster.network, home):
             wanted = ComputeTarget.engine_configuration(
                 "slurm", max_nodes=1, scratch=str(cluster.scratch), host="10.77.0.13", ssh=login.command
             )
@@ -202,9 +148,7 @@ def test_slurms_warning_of_its_time_limit_lets_the_script_save(
     target: Any, cluster: SlurmCluster, here: Environment
 ) -> None:
     """Slurm warns at its first look at the job, because the warning is as long as the limit."""
-    Path("src").mkdir()
-    Path("src/train.py").write_text(SAVES_ON_WARNING)
-    config = ScriptRunConfig("src", "train.py", compute_target=target, environment=here)
+    config = describe(target, here, SAVES_ON_WARNING)
     config.run_config.max_attempts = 2
     config.run_config.warning_signal = "SIGUSR1"
     config.run_config.engine_options = {"time_limit": 5, "warning": 300}
@@ -231,9 +175,7 @@ while not os.path.exists(os.path.join(folder, "go" + attempt)):
 def test_failures_of_the_cluster_begin_new_attempts_of_the_run(
     target: Any, cluster: SlurmCluster, here: Environment, tmp_path: Path
 ) -> None:
-    Path("src").mkdir()
-    Path("src/train.py").write_text(ATTEMPT)
-    config = ScriptRunConfig("src", "train.py", [str(tmp_path)], compute_target=target, environment=here)
+    config = describe(target, here, ATTEMPT, str(tmp_path))
     config.run_config.max_attempts = 4
     run = Experiment(target.workspace, "slurm").submit(config)
 

@@ -1,7 +1,7 @@
-"""A pytest plugin with the servers that suites share: Azurite, rclone, moto and PostgreSQL, each defined once.
+"""A pytest plugin with the servers that suites share: Azurite, rclone, moto, PostgreSQL and Ray, each defined once.
 
 Load it in the top conftest: `pytest_plugins = ["footplate.testing.fixtures"]`. A session's server is shared by all its
-tests, which take a store or a database of their own from it.
+tests, which take a store or a database of their own from it. A cluster is shared by the tests of a module.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.data import StoreSpec
+from footplate.testing.networks import PrivateNetwork, why_no_namespaces
 from footplate.testing.postgres import PostgresServer, find_binaries
+from footplate.testing.ray_cluster import RayCluster
 from footplate.testing.servers import Azurite, MotoS3, RcloneS3, find_azurite, find_rclone, has_moto
 
 
@@ -69,6 +71,28 @@ def postgres() -> Iterator[PostgresServer]:
 def own_postgres() -> Iterator[PostgresServer]:
     """A server for a test that kills it."""
     yield from _postgres()
+
+
+def open_network(nodes: int) -> Iterator[PrivateNetwork]:
+    """Provide a network of namespaces to the fixture that yields from this; skip its tests where none can be made."""
+    if reason := why_no_namespaces():
+        pytest.skip(reason)
+    network = PrivateNetwork(nodes)
+    yield network
+    network.close()
+
+
+@pytest.fixture(scope="module")
+def private_network() -> Iterator[PrivateNetwork]:
+    """A network with three nodes."""
+    yield from open_network(nodes=3)
+
+
+@pytest.fixture(scope="module")
+def ray_cluster(private_network: PrivateNetwork) -> Iterator[RayCluster]:
+    """A Ray cluster: a head that takes no work, and two workers with one CPU each."""
+    with RayCluster(private_network) as cluster:
+        yield cluster
 
 
 def _postgres() -> Iterator[PostgresServer]:

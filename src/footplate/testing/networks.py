@@ -1,6 +1,7 @@
 """A private network for tests: namespaces joined by a bridge, out of reach of everything else.
 
 `server` has the address SERVER; `nodes` are the others. Nothing is added to the namespace of the tests themselves.
+`ServerInside` is a Footplate server there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import socket
 import subprocess
 import sys
 import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from footplate.testing.waiting import wait_until
 
 SERVER = "10.77.0.1"
 
@@ -80,6 +85,50 @@ class PrivateNetwork:
     def close(self) -> None:
         for name in (*self.nodes, self.server):
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+class ServerInside:
+    """A Footplate server that nodes reach at http://SERVER:8000. The tests reach it by the socket of its home.
+
+    `wrapper` begins its command line inside the network.
+    """
+
+    def __init__(
+        self,
+        network: PrivateNetwork,
+        home: Path,
+        variables: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> None:
+        server = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
+        self.command = [*network.enter(network.server), *wrapper, *server]
+        self._record, self._variables = home / "server.json", dict(variables or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> ServerInside:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start the server and wait until it listens."""
+        self._record.unlink(missing_ok=True)
+        self._process = process = subprocess.Popen(self.command, env={**os.environ, **self._variables})
+        try:
+            wait_until(lambda: process.poll() is not None or self._record.exists())
+            assert process.poll() is None, f"the server ended with {process.poll()}"
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the server with SIGTERM; do nothing if it is not running."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(timeout=120)
+            self._process = None
 
 
 _FORWARD = """
