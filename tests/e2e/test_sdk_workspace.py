@@ -159,6 +159,7 @@ def test_usual_idiom_finds_or_creates_a_cluster(workspace: Workspace, capsys: py
     assert cluster.vm_size == "STANDARD_D2_V2" and list(cluster.get_active_runs()) == []
     assert list(workspace.compute_targets) == ["cpu-cluster"] and found.list_nodes() == []
     assert workspace.get_default_compute_target("cpu") is not None
+    assert workspace.get_default_compute_target(type="CPU") is not None
     with pytest.raises(ValueError, match="tpu"):
         workspace.get_default_compute_target("tpu")
     with pytest.raises(UserErrorException, match="reserved"):

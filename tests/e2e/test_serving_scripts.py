@@ -55,7 +55,7 @@ def run(data, factor):
 """
 HEADERS = """
 def init():
-    pass
+    assert open("./code/score.py").read() == open("score.py").read()  # Azure copies the directory by its name
 
 def run(data, request_headers):
     return {"length": len(data), "sender": request_headers["X-Sender"]}

@@ -471,7 +471,7 @@ class Workspace(CloudWorkspace):
         """Return the cluster named `cpu-cluster` or `gpu-cluster`.
 
         Args:
-            type: `cpu` or `gpu`.
+            type: `cpu` or `gpu`, in any case.
 
         Returns:
             The cluster, or None if there is none.
@@ -482,9 +482,10 @@ class Workspace(CloudWorkspace):
         Example:
             print(ws.get_default_compute_target("cpu"))
         """
-        if type not in _DEFAULT_COMPUTE:
+        name = _DEFAULT_COMPUTE.get(str(type).lower())
+        if name is None:
             raise ValueError(f"type is {type!r}\nhint: use 'cpu' or 'gpu'")
-        return self.compute_targets.get(_DEFAULT_COMPUTE[type])
+        return self.compute_targets.get(name)
 
     def __repr__(self) -> str:
         return (

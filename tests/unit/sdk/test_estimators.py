@@ -18,6 +18,7 @@ from footplate.sdk.config.run_configuration import distribution
 from footplate.sdk.config.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators import parameters
+from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
 
@@ -119,7 +120,6 @@ def test_every_distribution(kind: Any, given: dict[str, Any], expected: Distribu
         (PyTorch, {"distributed_backend": "mpi", "distributed_training": Mpi()}, "both distributed_training and"),
         (Estimator, {"compute_target": "local", "node_count": 2, "distributed_backend": "mpi"}, "is one machine"),
         (Estimator, {"compute_target": None}, "neither compute_target nor vm_size"),
-        (Estimator, {"entry_script": None}, "entry_script was not given"),
         (TensorFlow, {"framework_version": "1.11"}, "framework_version is '1.11'"),
         (SKLearn, {"framework_version": "1.0"}, "framework_version is '1.0'"),
         (Estimator, {"conda_dependencies_file": "a.yml", "conda_packages": ["x"]}, "together with conda_packages"),
@@ -133,6 +133,13 @@ def test_invalid_options_raise_a_training_exception_with_a_hint(kind: Any, given
     with pytest.raises(TrainingException, match=words) as caught:
         make(kind, **given)
     assert "hint:" in str(caught.value)
+
+
+def test_an_estimator_needs_a_script_only_when_it_is_submitted():
+    made = make(PyTorch, entry_script=None, pip_packages=["tqdm"])
+    assert "tqdm" in made.run_config.environment.python.conda_dependencies.serialize_to_string()
+    with pytest.raises(TrainingException, match="entry_script was not given"):
+        script_run_config(None, made)  # type: ignore[arg-type]
 
 
 def test_packages_for_a_user_managed_environment_are_an_error():

@@ -247,6 +247,8 @@ def script_run_config(
     source_directory_data_store: Union[AbstractDatastore, str, None] = None,
 ) -> ScriptRunConfig:
     """Return the equivalent ScriptRunConfig. Arguments replace the estimator's own for this call."""
+    if not estimator.run_config.script:
+        raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
     brought = estimator.inputs if inputs is None else inputs
     config = copy.deepcopy(estimator.run_config)
     if script_params is not None:
@@ -279,11 +281,9 @@ def _datastore_name(store: Any) -> Optional[str]:
     return getattr(store, "name", store)
 
 
-def _checked_script(script: Optional[str]) -> str:
+def _checked_script(script: Optional[str]) -> Optional[str]:
     if script and not isinstance(script, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TrainingException(f"entry_script is {script!r}", hint="pass a string: entry_script='train.py'")
-    if not script:
-        raise TrainingException("entry_script was not given", hint="entry_script='train.py'")
     return script
 
 

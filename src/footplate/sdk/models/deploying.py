@@ -102,9 +102,18 @@ def version_spec(
         cpu_cores=cpu, memory_gb=memory, gpus=gpus,
         replicas=config.to_replicas(old.replicas if before else Replicas()),
         description=inference_config.description if inference_config else None,
-        definition={"source_directory": inference_config.folder} if inference_config else {},
+        definition=_definition(inference_config) if inference_config else {},
         name=config.version_name or old.name,
     )  # fmt: skip
+
+
+def _definition(inference_config: InferenceConfig) -> Dict[str, Any]:
+    """Return the source directory, and the name that scripts know it by if it was given."""
+    folder = inference_config.folder
+    return {
+        "source_directory": folder,
+        "source_name": os.path.basename(folder) if inference_config.source_directory is not None else None,
+    }
 
 
 # ── The environment ───────────────────────────────────────────────────────────────────────────────────────────────────

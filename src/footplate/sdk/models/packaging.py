@@ -248,6 +248,7 @@ def _description(made: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
             for view in views
         ],
         "entry_script": spec.entry_script,
+        "source_name": spec.definition.get("source_name"),
         "variables": dict(spec.environment_variables),
         "options": {},
     }

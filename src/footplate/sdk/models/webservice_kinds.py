@@ -239,7 +239,7 @@ class LocalWebservice(Webservice):
             raise WebserviceException(f"service {self.name} has no script to reload", hint="use update(models=[…])")
         config = InferenceConfig(old.entry_script, source_directory=str(folder))
         made = deploying.version_spec(self.workspace, self.models, config, None, old)
-        version = replace(made, environment=old.environment, lock=old.lock)
+        version = replace(made, environment=old.environment, lock=old.lock, definition=old.definition)
         api = self.workspace.session.api_for(KINDS).endpoints
         self._view = api.change(self.workspace.id, self.name, uuid.uuid4().hex, version=version)
         if wait:

@@ -60,6 +60,7 @@ class VersionFiles:
             "models": described,
             "entry_script": spec.entry_script,
             "source": "." if spec.entry_script else None,
+            "source_name": spec.definition.get("source_name"),
             "model_root": str(app),
             "options": {"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb, "gpus": spec.gpus},
         }

@@ -39,9 +39,14 @@ def main(path: str, replica: str = "0") -> int:
 def make_scorer(config: Dict[str, Any]) -> Scorer:
     """Return the scorer that a configuration describes. Frameworks are imported here and not before."""
     if config.get("entry_script"):
-        from footplate.serving.worker.entry_script import EntryScript  # noqa: PLC0415  # one of the two is needed
+        from footplate.serving.worker.entry_script import (  # noqa: PLC0415  # one of the two is needed
+            EntryScript,
+            link_source,
+        )
 
-        return EntryScript(os.path.join(config.get("source") or "", config["entry_script"]))
+        source = config.get("source") or ""
+        link_source(source, config.get("source_name"))
+        return EntryScript(os.path.join(source, config["entry_script"]))
     from footplate.serving.worker.loaders import load_model  # noqa: PLC0415  # needs numpy
     from footplate.serving.worker.model_scorer import ModelScorer  # noqa: PLC0415  # likewise
     from footplate.serving.worker.payloads import READERS  # noqa: PLC0415  # likewise

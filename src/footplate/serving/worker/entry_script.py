@@ -15,7 +15,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Optional
 from urllib.parse import parse_qsl
 
 from footplate.serving.worker.data_collector import SERVICE
@@ -84,6 +84,23 @@ def _text(request: ScoreRequest) -> str:
         return request.body.decode("utf-8")
     except UnicodeDecodeError:
         raise _BadBody("the request is not UTF-8 text; a script that wants bytes uses @rawhttp") from None
+
+
+def link_source(folder: str, name: Optional[str]) -> None:
+    """Let scripts open the files of the source directory below its name, too: `./src/labels.json`, as on Azure.
+
+    The entries are linked one by one, because a link to the whole directory would contain itself. A directory of
+    the same name in the source is the user's own and stays as it is.
+    """
+    if not name or os.path.lexists(os.path.join(folder, name)):
+        return
+    entries = os.listdir(folder or ".")
+    try:
+        os.mkdir(os.path.join(folder, name))
+        for entry in entries:
+            os.symlink(os.path.join("..", entry), os.path.join(folder, name, entry))
+    except OSError as error:  # a package in a read-only image
+        sys.stderr.write(f"paths that begin with ./{name} do not work here: {error}\n")
 
 
 def to_response(value: Any) -> ScoreResponse:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from footplate.serving.worker.entry_script import EntryScript
+from footplate.serving.worker.entry_script import EntryScript, link_source
 from footplate.serving.worker.messages import ScoreRequest, ScoreResponse
 
 
@@ -28,6 +28,19 @@ def score(tmp_path: Path) -> Any:
 def test_run_gets_the_body_as_text_after_init(score: Any) -> None:
     found = score("def init():\n global n\n n = 2\ndef run(data):\n return [n, data]", b'{"x": 1}')
     assert (found.status, json.loads(found.body), found.content_type) == (200, [2, '{"x": 1}'], "application/json")
+
+
+def test_source_files_are_found_below_the_name_of_their_directory(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "labels.json").write_text("[1]")
+    for _ in range(2):  # a worker that starts again finds the links
+        link_source(str(tmp_path), "abc")
+    assert (tmp_path / "abc" / "data" / "labels.json").read_text() == "[1]"
+    assert not (tmp_path / "abc" / "abc").exists()
+    link_source(str(tmp_path), "data")
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["labels.json"]
+    link_source(str(tmp_path), None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["abc", "data"]
 
 
 def test_json_text_that_run_returns_is_encoded_once_more(score: Any) -> None:
