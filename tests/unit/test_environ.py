@@ -17,8 +17,8 @@ DEFINED = {value for name, value in vars(environ).items() if name.isupper() and 
 ALONE = {
     SOURCE / "engines" / "bootstrap.py",
     SOURCE / "environments" / "tensorflow1.py",
-    SOURCE / "job" / "bootstrap.py",
     SOURCE / "job" / "exit_report.py",
+    SOURCE / "job" / "script_runner.py",
 }
 
 

@@ -13,7 +13,7 @@ import click
 from footplate.cli.console import paint
 from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 
-_BOOTSTRAP = "footplate/job/bootstrap.py"
+_ABOVE_SCRIPTS = ("footplate/job/bootstrap.py", "footplate/job/script_runner.py")
 
 
 def show_stacks(processes: Sequence[ProcessStacks], hosts: Mapping[int, str]) -> None:
@@ -67,7 +67,7 @@ def _show_thread(thread: ThreadStack) -> None:
 
 def _lines(thread: ThreadStack) -> tuple[str, ...]:
     """Return the frames without Footplate's own above the script."""
-    frames = [frame for frame in thread.frames if not frame.file.endswith(_BOOTSTRAP)]
+    frames = [frame for frame in thread.frames if not frame.file.endswith(_ABOVE_SCRIPTS)]
     return tuple(map(_line, frames or thread.frames))
 
 

@@ -1,14 +1,15 @@
 """Code that runs inside a rank, in the user's interpreter: standard library, Python 3.8, no other package of ours.
 
-- `bootstrap`: start the user's script and record how it ended.
-- `exit_report`: the part of `bootstrap` that only a failing script needs.
+- `bootstrap`: the program that is started; it loads `script_runner`.
+- `script_runner`: run the user's script and record how it ended.
+- `exit_report`: the part of `script_runner` that only a failing script needs.
 - `notebook_runner`: run a notebook in place of a script.
 - `journal`: write metrics.
 - `slots`: the layout of a journal's slots.
 - `journal_format`: how to read and decode journals.
 - `offline`: the run object of a script that was started by hand.
 
-`tests/unit/job/test_bootstrap.py` covers `exit_report`, `test_journal_format.py` covers `slots`, and
-`tests/e2e/test_notebooks.py` covers `notebook_runner`;
+`tests/unit/job/test_bootstrap.py` covers `script_runner` and `exit_report`,
+`test_journal_format.py` covers `slots`, and `tests/e2e/test_notebooks.py` covers `notebook_runner`;
 `test_interpreters.py` runs the rest on every Python found.
 """

@@ -5,7 +5,6 @@ A script that only logs loads this and the writer: neither imports `typing`, whi
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 
@@ -16,7 +15,7 @@ FLOAT, INT, SCALAR, LIST, ROW, TABLE, ARTIFACT, SERIES = 1, 2, 3, 4, 5, 6, 7, 15
 FLOAT_SLOT = struct.Struct("<dddIHH")  # value, time, step, series, kind, mark
 INT_SLOT = struct.Struct("<qddIHH")
 TEXT_SLOT = struct.Struct("<IIddIHH")  # offset, length, time, step, series, kind, mark
-NO_STEP = math.nan
+NO_STEP = float("nan")
 MARK_BYTE = b"\xf0"
 CHUNK = 2 * 1024 * 1024
 

@@ -7,11 +7,12 @@ import pytest
 from footplate.cli.stacks import show_stacks
 from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
 
-START = StackFrame("main", "/home/runtime/0.1.0/footplate/job/bootstrap.py", 23)
+START = StackFrame("<module>", "/home/runtime/0.1.0/footplate/job/bootstrap.py", 12)
+RUNNER = StackFrame("main", "/home/runtime/0.1.0/footplate/job/script_runner.py", 23)
 WAITS = ThreadStack(
-    "1", "MainThread", (START, StackFrame("<module>", "train.py", 4), StackFrame("all_reduce", "dist.py", 7))
+    "1", "MainThread", (START, RUNNER, StackFrame("<module>", "train.py", 4), StackFrame("all_reduce", "dist.py", 7))
 )
-READS = ThreadStack("1", "MainThread", (START, StackFrame("<module>", "train.py", 3)))
+READS = ThreadStack("1", "MainThread", (START, RUNNER, StackFrame("<module>", "train.py", 3)))
 IDLE = ThreadStack("2", "pool")
 
 

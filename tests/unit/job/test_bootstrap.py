@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -238,10 +239,22 @@ def test_a_success_is_recorded_on_a_full_disk(job):
 
 
 def test_the_bootstrap_loads_no_extra_modules(job):
-    """Every run pays for modules that are loaded before the user's first line. faulthandler is built in."""
-    script = job.write("import sys; print(sorted({*sys.modules} - {'faulthandler'}))")
+    """Every run pays for modules that are loaded before the user's first line. Two are built in."""
+    script = job.write("import sys; print(sorted({*sys.modules} - {'faulthandler', 'gc'}))")
     assert job.run(script, bare=True).stdout == job.run(script).stdout
-    assert "'faulthandler'" in job.run(job.write("import sys; print(sys.builtin_module_names)")).stdout
+    built_in = job.run(job.write("import sys; print(sys.builtin_module_names)")).stdout
+    assert "'faulthandler'" in built_in and "'gc'" in built_in
+
+
+def test_the_bootstrap_is_compiled_once(job, tmp_path):
+    runtime = tmp_path / "job"
+    shutil.copytree(Path(BOOTSTRAP).parent, runtime, ignore=shutil.ignore_patterns("__pycache__"))
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, str(runtime / "bootstrap.py"), job.write("print('well')")]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=60)
+        assert (done.stdout, done.stderr) == ("well\n", "")
+        assert [path.name.partition(".")[0] for path in runtime.glob("__pycache__/*")] == ["script_runner"]
 
 
 @pytest.mark.parametrize("last", ["pass", "sys.exit(0)"])

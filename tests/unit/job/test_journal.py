@@ -94,6 +94,16 @@ def test_lists_rows_tables_and_artifacts_are_kept(tmp_path, points):
     ]
 
 
+@pytest.mark.parametrize("text", ["val/loss", 'a "quote"', "back\\slash", "new\nline", "\x7f", "Größe ☃", "{}%s", ""])
+def test_names_and_descriptions_are_read_as_they_were_written(tmp_path, text):
+    with Journal(str(tmp_path), "w") as journal:
+        journal.log(text, 1.0, description=text[::-1])
+    stored = (tmp_path / "w.text").read_bytes()
+    decoder = Decoder(lambda offset, length: stored[offset : offset + length])
+    assert [point.name for point in decoder.feed(finished_prefix(str(tmp_path / "w.slots"), 0))] == [text]
+    assert decoder.descriptions == {text: text[::-1]}
+
+
 def test_the_description_of_a_series_is_the_first_one(tmp_path):
     journal = Journal(str(tmp_path), "w")
     journal.log("a", 1.0, None, "first")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock  # that of `threading`, whose import takes longer
 
 from footplate import environ, sdk
 from footplate.job.journal import Journal
@@ -53,7 +53,7 @@ class _SubmittedRun(Run):
         self._folder = os.getcwd()
         self._capture = None
         self._found: Optional[Experiment] = None
-        self._guard = threading.Lock()
+        self._guard = allocate_lock()
         self._own_journal = Journal(os.path.join(os.environ[environ.JOURNALS], run_id))
         self.log = _quick_log(self._own_journal, super().log)
 
@@ -141,7 +141,7 @@ def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., 
 
 
 _current: Dict[str, _SubmittedRun] = {}
-_guard = threading.Lock()
+_guard = allocate_lock()
 
 
 def current_run(allow_offline: bool = True) -> Run:
