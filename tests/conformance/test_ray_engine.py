@@ -15,7 +15,8 @@ from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
-from footplate.testing.networks import SERVER
+from footplate.testing.fixtures import open_network
+from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.ray_cluster import TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
 
@@ -64,7 +65,8 @@ class TestRayEngine(EngineSuite):
 
 def test_a_target_asks_the_head_for_its_nodes(ray_cluster: RayCluster, tmp_path: Path) -> None:
     options = RayArena(tmp_path, ray_cluster).options
-    assert RayEngine().reach(options) == 3
+    assert RayEngine().reach(options) == 2, "the head has no CPUs for runs"
+    assert RayEngine().reach({**options, "resources": {"blue": 1}}) == 0
     with pytest.raises(Unavailable, match="does not answer"):
         RayEngine().reach({**options, "address": "http://127.0.0.1:1"})
     with pytest.raises(InvalidInput, match="the option address is 'head'"):
@@ -110,3 +112,24 @@ def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, ray_
     cluster.restart()
     seen = observe(engine, last)
     assert (seen.state, seen.ended_by) == ("exited", "node_lost")
+
+
+@pytest.fixture
+def small_network() -> Iterator[PrivateNetwork]:
+    yield from open_network(nodes=1)
+
+
+def test_the_first_autoscaler_adds_nodes_for_runs(small_network: PrivateNetwork, tmp_path: Path) -> None:
+    """tests/e2e/test_ray.py has the same with the second one."""
+    with RayCluster(small_network, autoscaler=1) as cluster:
+        arena = RayArena(tmp_path, cluster)
+        engine = arena.engine(WAITS)
+        assert engine.reach(arena.options) == 0
+        run = engine.submit(engine.prepare(arena.job("run")))
+        words = "Scaling: Ray is starting 1 node; the run needs a node with 1 CPU"
+        wait_until(lambda: observe(engine, run).reason == words)
+        cluster.new_nodes_may_join.touch()
+        wait_until(lambda: len(starts(arena)) == 1)
+        assert engine.reach(arena.options) == 1
+        (tmp_path / "go0").touch()
+        assert ended(engine, run).codes == {0: 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -22,7 +23,8 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.node import process_tree
-from footplate.testing.networks import ServerInside
+from footplate.testing.fixtures import open_network
+from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
 
@@ -43,7 +45,13 @@ def cluster(ray_cluster: RayCluster, home: Path) -> Iterator[RayCluster]:
 
 @pytest.fixture
 def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
-    """A server that knows the head by the name that the guide uses, and its token where Ray keeps it."""
+    with serve(home, cluster, tmp_path):
+        yield
+
+
+@contextlib.contextmanager
+def serve(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
+    """Start a server that knows the head by the name that the guide uses, and its token where Ray keeps it."""
     network = cluster.network
     (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{network.address(0)} head\n")
     (tmp_path / ".ray").mkdir()
@@ -55,6 +63,10 @@ def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def target(server: None, project: Path, cluster: RayCluster) -> Any:
+    return attach(cluster)
+
+
+def attach(cluster: RayCluster) -> Any:
     options: dict[str, Any] = {"address": cluster.address, "token_file": "~/.ray/auth_token"}
     wanted = ComputeTarget.engine_configuration("ray", max_nodes=4, **options)
     return ComputeTarget.attach(Workspace.from_config(), "ray", wanted)
@@ -166,6 +178,34 @@ def test_a_killed_raylet_and_a_new_head_lead_to_new_attempts(
     gate.touch()
     run.wait_for_completion()
     assert [line.split()[0] for line in starts.read_text().splitlines()] == ["1", "2", "3"]
+
+
+@pytest.fixture
+def small_network() -> Iterator[PrivateNetwork]:
+    yield from open_network(nodes=1)
+
+
+def test_the_second_autoscaler_adds_nodes_for_runs(
+    small_network: PrivateNetwork, home: Path, project: Path, here: Environment, footplate: Any, tmp_path: Path
+) -> None:
+    """KubeRay and `ray up` start the second one; tests/conformance/test_ray_engine.py has the first."""
+    with RayCluster(small_network, autoscaler=2) as cluster, serve(home, cluster, tmp_path):
+        target, gate = attach(cluster), cluster.new_nodes_may_join
+        run = submit(target, here, "print('on a new node')")
+        wait_until(lambda: "Scaling: Ray reports: Adding 1 node(s) of type worker" in details_of(run))
+        shown = footplate("runs", "show", run.id).stdout
+        assert "Scaling" in shown and run.get_status() == "Provisioning"
+        gate.touch()
+        run.wait_for_completion()
+        assert log_of(run) == "on a new node\n"
+        gate.unlink()
+        gang = submit(target, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+        wait_until(lambda: "Scaling: Ray reports: Adding 1 node(s) of type worker" in details_of(gang))
+        assert "the run needs 2 nodes with 1 CPU each" in details_of(gang)
+        gate.touch()
+        gang.wait_for_completion()
+        assert log_of_rank(gang, 0).endswith("rank 1 of 2\n") and len(cluster.alive_nodes()) == 3
+        wait_until(lambda: not cluster.processes_with("FOOTPLATE_"))
 
 
 def test_the_guides_run_as_they_are_printed(server: None, home: Path, tmp_path: Path) -> None:

@@ -229,8 +229,10 @@ class ComputeService:
 
 
 def _reach(engine: ClusterEngine, view: ComputeView) -> int | None:
+    capacity = capacity_from(view)
+    shape = {"cpus": capacity.cpus, "memory": capacity.memory}
     try:
-        return engine.reach(view.options)
+        return engine.reach({**view.options, **shape})
     except Unavailable as error:  # not passed on: clients retry it for minutes
         hint = "correct the address, or add the target without this check: --no-check, check=False"
         raise InvalidInput(f"the cluster of {view.name!r} does not answer: {error.message}", hint) from None

@@ -28,6 +28,17 @@ JOBS_PORT = 8265
 HEAD_OPTIONS = {"num-cpus": "0", "dashboard-host": "0.0.0.0"}
 """Options of `ray start` on the head, as the guide to Kubernetes has them."""
 
+_HEAD_ID = "f" * 51 + "00000"  # as Ray's own provider of fake nodes names it
+_PROVIDER = """
+import os, time
+from ray.autoscaler._private.fake_multi_node.node_provider import FakeMultiNodeProvider
+
+class GatedProvider(FakeMultiNodeProvider):
+    def create_node_with_resources_and_labels(self, *arguments):
+        while not os.path.exists({gate!r}):
+            time.sleep(0.05)
+        super().create_node_with_resources_and_labels(*arguments)
+"""
 _HEAD_PORT = 6379
 _STORE_BYTES = 80_000_000  # the smallest object store that Ray accepts, nearly
 
@@ -49,14 +60,24 @@ class RayCluster:
     """The first namespace of `network.nodes` holds the head, each other one a worker. The constructor starts them all.
 
     `address` is the head's Jobs API inside the network; `outside` reaches the same from the process of the tests.
+    `autoscaler` is the generation (1 or 2) of Ray's autoscaler, which adds raylets beside the head once
+    `new_nodes_may_join` exists.
     """
 
-    def __init__(self, network: PrivateNetwork, cpus: int = 1, resources: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        network: PrivateNetwork,
+        cpus: int = 1,
+        resources: Mapping[str, float] | None = None,
+        autoscaler: int | None = None,
+    ) -> None:
         self.network, self._cpus, self._resources = network, cpus, dict(resources or {})
+        self._autoscaler = autoscaler
         self.address = f"http://{network.address(0)}:{JOBS_PORT}"
         # Not below TMPDIR: the path of a Unix socket is short.
         self._folder = Path(tempfile.mkdtemp(prefix="fpr", dir="/tmp"))
         (self._folder / "ray").mkdir()
+        self.new_nodes_may_join = self._folder / "gate"
         self._hidden: list[str] = []
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
         self._forwarder = Forwarder(network, network.server, network.address(0), JOBS_PORT)
@@ -153,6 +174,7 @@ class RayCluster:
         if node == 0:
             own += ["--head", "--port", str(_HEAD_PORT), "--temp-dir", str(self._folder / "ray")]
             own += [f"--{name}={value}" for name, value in HEAD_OPTIONS.items()]
+            own += [f"--autoscaling-config={self._write_autoscaler()}"] if self._autoscaler else []
             return [ray, "start", *own, "--dashboard-port", str(JOBS_PORT)]
         own += ["--num-cpus", str(self._cpus), "--num-gpus", "0", "--resources", json.dumps(self._resources)]
         return [ray, "start", *own, "--address", head]
@@ -162,7 +184,39 @@ class RayCluster:
         path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
         home = self._folder / f"home{node}"
         home.mkdir(exist_ok=True)
-        return {**kept, **SETTINGS, "PATH": path, "HOME": str(home)}
+        return {**kept, **SETTINGS, "PATH": path, "HOME": str(home), **self._autoscaler_variables()}
+
+    def _write_autoscaler(self) -> Path:
+        """Write the configuration of the autoscaler and the provider of its nodes. Return the first."""
+        (self._folder / "gated_provider.py").write_text(_PROVIDER.format(gate=str(self.new_nodes_may_join)))
+        provider = {"type": "external", "module": "gated_provider.GatedProvider", "use_node_id_as_ip": True,
+                    "disable_node_updaters": True, "disable_launch_config_check": True,
+                    "launch_multiple": True, "head_node_id": _HEAD_ID}  # fmt: skip
+        resources = {"CPU": self._cpus, "object_store_memory": _STORE_BYTES, **self._resources}
+        types = {
+            "ray.head.default": {"resources": {"CPU": 0}, "node_config": {}, "max_workers": 0},
+            "worker": {"resources": resources, "node_config": {}, "min_workers": 0, "max_workers": 4},
+        }
+        path = self._folder / "autoscaler.json"
+        nothing = ("initialization_commands", "setup_commands", "head_setup_commands", "worker_setup_commands",
+                   "head_start_ray_commands", "worker_start_ray_commands", "cluster_synced_files", "rsync_exclude",
+                   "rsync_filter")  # fmt: skip
+        path.write_text(json.dumps({
+            "cluster_name": "tests", "max_workers": 4, "idle_timeout_minutes": 60, "upscaling_speed": 1.0,
+            "provider": provider, "available_node_types": types, "head_node_type": "ray.head.default", "docker": {},
+            "auth": {"ssh_user": "nobody"}, "file_mounts": {}, "file_mounts_sync_continuously": False,
+            **{name: [] for name in nothing},
+        }))  # fmt: skip
+        return path
+
+    def _autoscaler_variables(self) -> dict[str, str]:
+        if not self._autoscaler:
+            return {}
+        found = {"AUTOSCALER_UPDATE_INTERVAL_S": "1", "RAY_FAKE_CLUSTER": "1", "PYTHONPATH": str(self._folder)}
+        if self._autoscaler == 2:
+            identity = dict.fromkeys(("RAY_CLOUD_INSTANCE_ID", "RAY_OVERRIDE_NODE_ID_FOR_TESTING"), _HEAD_ID)
+            found |= {"RAY_enable_autoscaler_v2": "1", **identity}
+        return found
 
     def processes_with(self, variable: str) -> dict[int, str]:
         """Return the command lines of the cluster's processes that were started with such a variable."""

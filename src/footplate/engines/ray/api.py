@@ -9,11 +9,13 @@ import urllib.error
 import urllib.request
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
+from footplate.engines.ray import queue
+from footplate.engines.ray.queue import ClusterState
 from footplate.errors import InvalidInput, Unavailable
 
 ENDED = ("STOPPED", "SUCCEEDED", "FAILED")
@@ -112,13 +114,29 @@ class Head:
         return found
 
     def _list(self, path: str) -> list[dict[str, Any]]:
-        return self._ask("GET", path)["data"]["result"]["result"]
+        answer: Any = self._ask("GET", path)
+        try:
+            return list(answer["data"]["result"]["result"])
+        except (KeyError, TypeError):
+            raise Unavailable(
+                f"the Ray cluster at {self.address} answered {path.partition('?')[0]} without a list: {answer!r:.300}",
+                "see whether its version is one that Footplate is tested with: docs/guides/ray.md",
+            ) from None
 
-    def cluster_status(self) -> dict[str, Any]:
-        return self._ask("GET", "/api/cluster_status").get("data") or {}
+    def look_around(self) -> ClusterState:
+        """Return the usage of the nodes and the reports of the autoscaler. Clusters of old versions have no events."""
+        state = queue.read_status(self._ask("GET", "/api/cluster_status").get("data") or {})
+        if state.usage is None:
+            summary: dict[str, Any] = self._ask("GET", "/nodes?view=summary").get("data") or {}
+            texts: dict[str, str] = summary.get("nodeLogicalResources") or {}
+            state = replace(state, usage=queue.read_usage(texts) if texts else None)
+        events = self._list("/api/v0/cluster_events?limit=10000")
+        return replace(state, events=tuple((str(event["time"]), str(event["message"])) for event in events))
 
-    def count_nodes(self) -> int:
-        return sum(node["state"] == "ALIVE" for node in self._list("/api/v0/nodes?limit=10000"))
+    def count_nodes(self, bundle: Mapping[str, float]) -> int:
+        """Return how many living nodes are large enough for these resources."""
+        nodes = self._list("/api/v0/nodes?limit=10000&detail=true")
+        return sum(node["state"] == "ALIVE" and queue.fits(bundle, node["resources_total"]) for node in nodes)
 
     def version(self) -> str:
         return str(self._ask("GET", "/api/version").get("ray_version"))

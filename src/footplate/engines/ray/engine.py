@@ -18,6 +18,7 @@ import json
 import logging
 import math
 import shlex
+import time
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from footplate.domain.gpus import VISIBLE
 from footplate.engines.base import AgentJob, LaunchRequest, NodeResources, Observation
 from footplate.engines.ray import api, program, queue
 from footplate.engines.ray.api import Head, NotThere
+from footplate.engines.ray.queue import ClusterState
 from footplate.engines.remote_start import COMMON_OPTIONS, RemoteStart, remote_start
 from footplate.errors import InvalidInput, Unavailable
 
@@ -43,6 +45,7 @@ _NOT_STARTED = (
     _TIMED_OUT, "JOB_SUPERVISOR_ACTOR_START_FAILURE", "JOB_SUPERVISOR_ACTOR_UNSCHEDULABLE", "RUNTIME_ENV_SETUP_FAILURE",
 )  # fmt: skip
 _MOST_SUBMISSIONS = 100
+_LOOK_SECONDS = 2.0
 
 
 class RayEngine:
@@ -61,15 +64,17 @@ class RayEngine:
 
     def __init__(self) -> None:
         self._canceled: set[str] = set()  # handles that this server has canceled
+        self._looks: dict[Head, _Look] = {}
 
     def node_shape(self) -> None:
         return None
 
     def reach(self, options: Mapping[str, Any]) -> int:
-        """Return how many nodes the cluster has now; an autoscaler may add more."""
+        """Return how many nodes the cluster has now that are large enough; an autoscaler may add more."""
         head = Head.of(options)
         head.check_version()
-        return head.count_nodes()
+        wanted = NodeResources(options.get("cpus"), options.get("memory"), custom=options.get("resources") or {})
+        return head.count_nodes(_bundle(wanted))
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.node_count < 1:
@@ -108,7 +113,8 @@ class RayEngine:
             if (known := _parse(handle)) is not None:
                 by_head[Head(known["address"], known["token_file"])][handle] = known
         for head, known in by_head.items():
-            seen.update(_Round(head, self._canceled).observe(known))
+            look = self._looks.setdefault(head, _Look(head))
+            seen.update(_Round(head, self._canceled, look).observe(known))
         return seen
 
     def cancel(self, handle: str, grace: float) -> None:
@@ -206,14 +212,30 @@ def _parse(handle: str) -> dict[str, Any] | None:
         return None
 
 
+class _Look:
+    """The state of a cluster for explanations, repeated after a while: a cluster's events may be many."""
+
+    def __init__(self, head: Head) -> None:
+        self._head, self._state, self._until = head, ClusterState(None), 0.0
+
+    def state(self) -> ClusterState:
+        if time.monotonic() >= self._until:
+            self._until = time.monotonic() + _LOOK_SECONDS
+            try:
+                self._state = self._head.look_around()
+            except Unavailable as error:  # the runs wait as before, without an explanation
+                log.warning("cannot see why runs wait: %s", error.message)
+                self._state = ClusterState(None)
+        return self._state
+
+
 class _Round:
-    """One look at a cluster: one request for all jobs, one for the actors of runs on several nodes if there are such,
-    one for free resources while something waits, and one for each run that misses a node.
+    """One round of questions to a cluster: one request for all jobs, one for the actors of runs on several nodes if
+    there are such, and one for each run that misses a node. `look` explains why runs wait.
     """
 
-    def __init__(self, head: Head, canceled: set[str]) -> None:
-        self._head, self._canceled = head, canceled
-        self._status: Any = None
+    def __init__(self, head: Head, canceled: set[str], look: _Look) -> None:
+        self._head, self._canceled, self._look = head, canceled, look
 
     def observe(self, handles: Mapping[str, dict[str, Any]]) -> dict[str, Observation]:
         jobs = self._head.jobs()
@@ -252,9 +274,7 @@ class _Round:
         return Observation("running", dict.fromkeys(died), tuple(died), next(iter(died.values()), None), places=places)
 
     def _why_waiting(self, known: dict[str, Any]) -> str:
-        if self._status is None:
-            self._status = self._head.cluster_status()
-        return queue.explain(self._status, known["bundle"], int(known["nodes"]))
+        return queue.explain(self._look.state(), known["job"], known["bundle"], int(known["nodes"]))
 
 
 def _is_gang(job: Mapping[str, Any] | None) -> bool:

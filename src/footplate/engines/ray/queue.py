@@ -1,33 +1,97 @@
-"""Explains, in plain words, why a run waits in a Ray cluster. Ray itself reports only numbers."""
+"""Explains, in plain words, why a run waits in a Ray cluster. Ray itself reports only numbers.
+
+The two generations of Ray's autoscaler report differently. The first one, which also watches clusters that do not
+scale, publishes the usage of each node and the number of nodes that it starts. The second one publishes neither: the
+usage comes from the text that the dashboard shows, and its actions are known from its events.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 _COUNTED = ("CPU", "GPU")
+_UNITS = {"": 1.0, "B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40}
+_AMOUNT = r"([\d.]+[A-Za-z]*)"
+_USAGE = re.compile(rf"^{_AMOUNT}/{_AMOUNT} (\S+)(?: \({_AMOUNT} used of {_AMOUNT} reserved)?", re.MULTILINE)
+_ADDS = "Adding "
+_ROUTINE = ("Started a ray job ", "Resized to ", "Removing ", "Current cluster resources")
+"""Beginnings of events that do not explain why somebody waits."""
+
+Usage = Mapping[str, Mapping[str, "tuple[float, float]"]]
+"""The used and the total amount of each resource, by node."""
 
 
-def explain(status: Mapping[str, Any], bundle: Mapping[str, float], nodes: int) -> str:
-    """Return the reason. `status` is the head's answer to /api/cluster_status, `bundle` the resources of each node."""
-    needs = _describe(bundle, nodes)
+@dataclass(frozen=True)
+class ClusterState:
+    """A look at a cluster. `starting` counts nodes that the autoscaler starts. None: Ray does not report it.
+
+    `events` are the (time, message) pairs of the cluster, oldest first.
+    """
+
+    usage: Usage | None
+    starting: int | None = None
+    error: str | None = None
+    events: tuple[tuple[str, str], ...] = ()
+
+
+def read_status(status: Mapping[str, Any]) -> ClusterState:
+    """Read the head's answer to /api/cluster_status. The second autoscaler leaves it empty."""
     known: dict[str, Any] = status.get("clusterStatus") or {}
     metrics: dict[str, Any] = known.get("loadMetricsReport") or {}
     usage: dict[str, dict[str, list[float]]] | None = metrics.get("usageByNode")
     if usage is None:
+        return ClusterState(None)
+    nodes = {node: {name: (used, total) for name, (used, total) in each.items()} for node, each in usage.items()}
+    return ClusterState(nodes, _count_starting(known.get("autoscalerReport") or {}), status.get("autoscalingError"))
+
+
+def read_usage(texts: Mapping[str, str]) -> Usage:
+    """Read the lines of nodes, such as `1.0/4.0 CPU (1.0 used of 2.0 reserved in placement groups)`."""
+    return {node: dict(map(_read_amounts, _USAGE.finditer(text))) for node, text in texts.items()}
+
+
+def _read_amounts(found: re.Match[str]) -> tuple[str, tuple[float, float]]:
+    used, total, used_of_reserved, reserved = (_number(found[index] or "0") for index in (1, 2, 4, 5))
+    return found[3], (used - used_of_reserved + reserved, total)
+
+
+def _number(text: str) -> float:
+    digits = text.rstrip("".join(_UNITS))
+    return float(digits) * _UNITS[text[len(digits) :]]
+
+
+def explain(state: ClusterState, job: str, bundle: Mapping[str, float], nodes: int) -> str:
+    """Return the reason why a job waits that needs `nodes` times the resources of `bundle`."""
+    needs = _describe(bundle, nodes)
+    if state.usage is None:
         return f"the Ray cluster has not started the job: it needs {needs}"
-    starting = _count_starting(known.get("autoscalerReport") or {})
-    free = sum(_fits(bundle, {name: total - used for name, (used, total) in each.items()}) for each in usage.values())
-    large = sum(_fits(bundle, {name: total for name, (_, total) in each.items()}) for each in usage.values())
+    free = _count(bundle, ({name: total - used for name, (used, total) in n.items()} for n in state.usage.values()))
+    large = _count(bundle, ({name: total for name, (_, total) in n.items()} for n in state.usage.values()))
     if free >= nodes:
         return "Ray is starting the job"
-    if starting:
-        return f"Scaling: Ray is starting {starting} node{'s' if starting > 1 else ''}; the run needs {needs}"
+    if state.starting:
+        count = f"{state.starting} node{'s' if state.starting > 1 else ''}"
+        return f"Scaling: Ray is starting {count}; the run needs {needs}"
+    said = _last_report(state, job)
+    if said and said.startswith(_ADDS):
+        return f"Scaling: Ray reports: {said}; the run needs {needs}"
+    reason = state.error or said
+    report = f"; the autoscaler reports: {reason}" if reason else ""
     if large < nodes:
-        have = f"has only {large} of {len(usage)}" if large else f"has none among its {len(usage)} nodes"
-        error = f"; the autoscaler reports: {status['autoscalingError']}" if status.get("autoscalingError") else ""
-        return f"the run needs {needs}, and the Ray cluster {have}: it waits until such nodes join{error}"
-    return f"the Ray cluster is full: the run needs {needs}, and {free} of {large} such nodes are free"
+        have = f"has only {large} of {len(state.usage)}" if large else f"has none among its {len(state.usage)} nodes"
+        return f"the run needs {needs}, and the Ray cluster {have}: it waits until such nodes join{report}"
+    return f"the Ray cluster is full: the run needs {needs}, and {free} of {large} such nodes are free{report}"
+
+
+def _last_report(state: ClusterState, job: str) -> str | None:
+    """Return the last event of interest since the job was submitted; one in the same second may have come before."""
+    begun = next((time for time, message in state.events if message == f"Started a ray job {job}."), "")
+    routine = _ROUTINE if state.starting is None else (*_ROUTINE, _ADDS)
+    said = [message for time, message in state.events if time >= begun and not message.startswith(routine)]
+    return said[-1].strip().rstrip(".") if said else None
 
 
 def _describe(bundle: Mapping[str, float], nodes: int) -> str:
@@ -47,9 +111,13 @@ def _count_starting(report: Mapping[str, Any]) -> int:
     return sum(launches.values()) + len(report.get("pendingNodes") or ())
 
 
-def _fits(bundle: Mapping[str, float], have: Mapping[str, float]) -> bool:
-    """Whether a node has room. The dashboard writes names of resources in camel case, custom ones too."""
-    return all(have.get(_camel_case(name), 0.0) >= value for name, value in bundle.items())
+def _count(bundle: Mapping[str, float], nodes: Iterable[Mapping[str, float]]) -> int:
+    return sum(fits(bundle, node) for node in nodes)
+
+
+def fits(bundle: Mapping[str, float], have: Mapping[str, float]) -> bool:
+    """Whether a node has room. The dashboard writes most names of resources in camel case, custom ones too."""
+    return all(have.get(name, have.get(_camel_case(name), 0.0)) >= value for name, value in bundle.items())
 
 
 def _camel_case(name: str) -> str:

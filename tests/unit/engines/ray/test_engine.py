@@ -30,6 +30,8 @@ class FakeHead:
         self.version, self.status, self.refusal = "2.60.0", dict[str, Any](), 0
         self.jobs: dict[str, dict[str, Any]] = {}
         self.actors: list[dict[str, Any]] = []
+        self.usage: dict[str, str] = {}
+        self.lists: dict[str, Any] = {"/api/v0/cluster_events": [], "/api/v0/nodes": []}
         self.asked: list[tuple[str, str]] = []
         self.tokens: set[str | None] = set()
         head = self
@@ -62,6 +64,10 @@ class FakeHead:
             return 200, {"ray_version": self.version}
         if path == "/api/cluster_status":
             return 200, {"data": self.status}
+        if path.startswith("/nodes"):
+            return 200, {"data": {"nodeLogicalResources": self.usage}}
+        if path.startswith(("/api/v0/cluster_events", "/api/v0/nodes")):
+            return 200, {"data": {"result": {"result": self.lists[path.partition("?")[0]]}}}
         if path.startswith("/api/v0/actors"):
             living = [actor for actor in self.actors if "DEAD" not in path or actor["state"] != "DEAD"]
             return 200, {"data": {"result": {"result": living}}}
@@ -243,6 +249,43 @@ def test_a_head_that_is_away_is_not_a_lost_job(head: FakeHead) -> None:
         engine.poll([handle])
     assert engine.forget(handle) is False
     engine.cancel(handle, 0.0)
+
+
+def test_the_second_autoscaler_explains_by_its_events(head: FakeHead) -> None:
+    engine, handle = submitted(head)
+    assert (observe(engine, handle).reason or "").startswith("the Ray cluster has not started the job")
+    head.usage = {"n1": "0.0/4.0 CPU\n0.0/1.0 GPU"}
+    head.lists["/api/v0/cluster_events"] = [
+        {"time": "2026-11-16 17:00:02", "source_type": "AUTOSCALER", "message": "Adding 1 node(s) of type big."}
+    ]
+    seen = observe(RayEngine(), handle)
+    assert (seen.reason or "").startswith("Scaling: Ray reports: Adding 1 node(s) of type big; the run needs a node")
+
+
+def test_runs_wait_without_an_explanation_if_the_head_has_none(head: FakeHead) -> None:
+    """Other versions may answer differently; states do not depend on explanations."""
+    engine, handle = submitted(head)
+    head.lists["/api/v0/cluster_events"] = None
+    head.usage = {"n1": "0.0/4.0 CPU"}
+    seen = observe(engine, handle)
+    assert seen.state == "queued" and "has not started the job" in (seen.reason or "")
+
+
+def test_an_answer_without_a_list_is_reported_with_its_words(head: FakeHead) -> None:
+    head.answer = lambda method, path, body: (200, {"result": False, "msg": "no such api", "data": {}})  # pyright: ignore
+    with pytest.raises(Unavailable, match=r"answered /api/v0/nodes without a list: .*no such api"):
+        api.Head(head.address).count_nodes({"CPU": 1})
+
+
+def test_nodes_that_are_too_small_are_not_counted(head: FakeHead) -> None:
+    head.lists["/api/v0/nodes"] = [
+        {"state": "ALIVE", "resources_total": {"memory": 2.0**34}},
+        {"state": "ALIVE", "resources_total": {"CPU": 4.0, "memory": 2.0**34, "blue_ones": 1.0}},
+        {"state": "DEAD", "resources_total": {}},
+    ]
+    assert RayEngine().reach({"address": head.address}) == 1
+    assert RayEngine().reach({"address": head.address, "cpus": 8}) == 0
+    assert RayEngine().reach({"address": head.address, "resources": {"blue_ones": 1}}) == 1
 
 
 def test_old_versions_and_bad_options_are_refused(head: FakeHead) -> None:
