@@ -2,18 +2,19 @@
 
     python3 bootstrap.py --run R --attempt N --endpoint URL --node K [more options of the agent]
 
-It fetches the agent bundle from the server unless the node has it, starts the agent as a child, passes signals on,
-starts the agent again if it was killed, and exits with the agent's code. Standard library only, and it imports nothing
-of ours. The names of the variables are those of `footplate.environ`; a test compares them.
+It fetches the agent bundle from the server unless the node has it, forks the agent, passes signals on, starts the agent
+again if it was killed, and exits with the agent's code. Standard library only, and it imports nothing of ours. The
+names of the variables are those of `footplate.environ`; a test compares them.
+
+All of this precedes the first line of the user's script. So it imports only modules that the agent needs as well, and
+the agent is a fork and not a new interpreter.
 """
 
 import os
-import random
 import signal
-import subprocess
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 BUNDLE = "FOOTPLATE_BUNDLE"
 NODE_HOME = "FOOTPLATE_NODE_HOME"
@@ -65,6 +66,8 @@ def find_bundle(home: str, endpoint: str, digest: str, token: str) -> str:
 
 def _fetch(endpoint: str, digest: str, token: str) -> bytes:
     """Download the archive and check its digest; retry while the server is away."""
+    import random  # noqa: PLC0415  # a node that has the bundle does not wait for imports that only a download needs
+
     until, pause, last = time.monotonic() + PATIENCE, PAUSES[0], ""
     while True:
         try:
@@ -81,7 +84,7 @@ def _fetch(endpoint: str, digest: str, token: str) -> bytes:
 
 
 def _download(endpoint: str, digest: str, token: str) -> bytes:
-    import hashlib  # noqa: PLC0415  # these imports take longer than all else, and a cached bundle needs none of them
+    import hashlib  # noqa: PLC0415  # as above
     import http.client  # noqa: PLC0415
     from urllib.parse import urlsplit  # noqa: PLC0415
 
@@ -145,7 +148,8 @@ class Supervisor:
     """Keeps one agent alive until it exits by itself or somebody asks to stop."""
 
     def __init__(self) -> None:
-        self._child: Optional[Any] = None
+        self._child: Optional[int] = None
+        self._has_begun = False
         self._is_stopping = False
         for number in _FORWARDED:
             signal.signal(number, self._on_signal)
@@ -154,16 +158,16 @@ class Supervisor:
         if number != signal.SIGUSR1:
             self._is_stopping = True
         if self._child is not None:
-            self._child.send_signal(number)
-        elif self._is_stopping:
+            os.kill(self._child, number)
+        elif self._is_stopping and not self._has_begun:
             raise Stopped
 
-    def run(self, argv: List[str], kept_open: List[int]) -> int:
+    def run(self, program: str, arguments: List[str], lock: Optional[int]) -> int:
         """Start the agent, again if it is killed; return its exit code, or 128 plus the number of a signal."""
         deaths = 0
         while True:
             began = time.monotonic()
-            code = self._run_once(argv, kept_open)
+            code = self._run_once(program, arguments, lock)
             if code >= 0:
                 return code
             deaths = 1 if time.monotonic() - began > HEALTHY_SECONDS else deaths + 1
@@ -174,20 +178,68 @@ class Supervisor:
             if self._is_stopping:
                 return 128 - code
 
-    def _run_once(self, argv: List[str], kept_open: List[int]) -> int:
+    def _run_once(self, program: str, arguments: List[str], lock: Optional[int]) -> int:
         """Run the agent with our signals blocked: one that arrives before it handles signals must not kill it."""
         parent = os.getpid()
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         try:
-            self._child = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                pass_fds=kept_open,
-                preexec_fn=lambda: _die_with(parent),  # noqa: PLW1509  # no threads
-            )
+            pid = os.fork()
+            if pid == 0:
+                _become_agent(program, arguments, lock, parent)
+            self._child, self._has_begun = pid, True
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-        return int(self._child.wait())
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        self._child = None  # from here on its number may be that of another process
+        status = os.waitpid(pid, 0)[1]
+        return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def _become_agent(program: str, arguments: List[str], lock: Optional[int], parent: int) -> None:
+    """Turn the forked child into the agent; never returns."""
+    code: object = 70
+    try:
+        _die_with(parent)
+        for number in _FORWARDED:  # still blocked: they wait until the agent handles them
+            signal.signal(number, signal.SIG_DFL)
+        _close_files(lock)
+        sys.argv = [program, *arguments]
+        main = type(sys)("__main__")
+        main.__file__ = program
+        ours, sys.modules["__main__"] = sys.modules["__main__"], main  # ours is kept: this function needs its globals
+        with open(program, "rb") as file:
+            text = file.read()
+        exec(compile(text, program, "exec"), main.__dict__)
+        code = 0
+        del ours
+    except SystemExit as end:
+        code = end.code
+    except BaseException as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+    finally:
+        if code is not None and not isinstance(code, int):
+            _say(str(code))
+        _exit(code if isinstance(code, int) else int(code is not None))
+
+
+def _close_files(lock: Optional[int]) -> None:
+    """Close everything but both outputs and the lock, and read nothing."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number in map(int, os.listdir("/proc/self/fd")):  # before Python 3.10, closerange tries every number
+        if number > 2 and number != lock:
+            try:
+                os.close(number)
+            except OSError:  # the directory that was listed
+                pass
+
+
+def _exit(code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    os._exit(code)
 
 
 def _die_with(parent: int) -> None:
@@ -225,8 +277,8 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
         os.environ[NODE_HOME] = home
         if variables.get(SHARED):
             os.environ[SHARED] = _expanded(variables[SHARED])
-        argv = [sys.executable, "-I", "-S", os.path.join(folder, "footplate", "node", "__main__.py"), *arguments]
-        return supervisor.run(argv, [int(given["--lock"])] if "--lock" in given else [])
+        program = os.path.join(folder, "footplate", "node", "__main__.py")
+        return supervisor.run(program, arguments, int(given["--lock"]) if "--lock" in given else None)
     except Stopped:
         return STOPPED
     except Refused as error:

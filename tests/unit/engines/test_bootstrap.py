@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -31,8 +31,12 @@ for number in (signal.SIGTERM, signal.SIGUSR1):
     signal.signal(number, lambda number, frame: note("signal %d" % number))
 signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM, signal.SIGUSR1))
 note("start %d %s %s" % (os.getpid(), " ".join(sys.argv[1:]), os.environ["FOOTPLATE_NODE_HOME"]))
+with open(os.path.join(folder, "files"), "w") as file:
+    file.write(" ".join(sorted(name for name in os.listdir("/proc/self/fd") if int(name) < file.fileno())))
 while not os.path.exists(os.path.join(folder, "end")):
     time.sleep(0.01)
+if os.path.exists(os.path.join(folder, "raise")):
+    raise KeyError("as the test wants")
 sys.exit(int(open(os.path.join(folder, "end")).read()))
 """
 
@@ -95,7 +99,7 @@ class Node:
         self.home = folder / "home"
         self._started: list[subprocess.Popen[str]] = []
 
-    def start(self, digest: str | None = None) -> subprocess.Popen[str]:
+    def start(self, digest: str | None = None, pass_fds: Sequence[int] = ()) -> subprocess.Popen[str]:
         variables = {
             environ.BUNDLE: digest or self.source.digest, environ.TOKEN: "t0ken",
             environ.NODE_HOME: "$TEST_FOLDER/home", "TEST_FOLDER": str(self.folder),
@@ -109,7 +113,7 @@ class Node:
             "--endpoint",
             self.source.url,
         ]
-        started = subprocess.Popen(argv, env=variables, stderr=subprocess.PIPE, text=True)
+        started = subprocess.Popen(argv, env=variables, stderr=subprocess.PIPE, text=True, pass_fds=pass_fds)
         self._started.append(started)
         return started
 
@@ -119,6 +123,10 @@ class Node:
 
     def agents(self) -> list[int]:
         return [int(line.split()[1]) for line in self.notes() if line.startswith("start ")]
+
+    def files(self) -> list[int]:
+        """Return the numbers of the files that the agent had open when it began."""
+        return [int(number) for number in (self.folder / "files").read_text().split()]
 
     def end(self, code: int) -> None:
         (self.folder / "end.new").write_text(str(code))
@@ -210,6 +218,27 @@ def test_a_stop_while_the_server_is_away_ends_at_once(node: Node) -> None:
     wait_until(lambda: node.source.tokens)
     started.send_signal(signal.SIGTERM)
     assert started.wait(timeout=60) == bootstrap.STOPPED
+
+
+def test_an_agent_inherits_no_file_of_the_engine(node: Node) -> None:
+    node.end(0)
+    reading, writing = os.pipe()
+    started = node.start(pass_fds=[writing])
+    os.close(writing)
+    try:
+        assert started.wait(timeout=60) == 0
+        assert node.files() == [0, 1, 2]
+    finally:
+        os.close(reading)
+
+
+def test_an_agent_that_raises_ends_with_code_70(node: Node) -> None:
+    node.end(0)
+    (node.folder / "raise").touch()
+    started = node.start()
+    _, errors = started.communicate(timeout=60)
+    assert (started.returncode, "KeyError: 'as the test wants'" in errors) == (70, True)
+    assert len(node.agents()) == 1
 
 
 def test_an_agent_dies_with_its_supervisor(node: Node) -> None:
