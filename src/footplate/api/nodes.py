@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause, FileView
-from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
-from footplate.domain.shipments import Shipment
-from footplate.domain.stacks import ProcessStacks
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    from footplate.domain import replies
+    from footplate.domain.records import Cause, FileView
+    from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
+    from footplate.domain.shipments import Shipment
+    from footplate.domain.stacks import ProcessStacks
+else:
+    replies = Deferred("footplate.domain.replies")  # a node that joins does not wait for types of later requests
 
 
 class NodesApi(ApiNoun):
@@ -44,21 +50,29 @@ class NodesApi(ApiNoun):
     ) -> NodeEventReply:
         """`event`: prepares, started, attends, failed, exited or done."""
         body = {"event": event, "message": message, "cause": to_json(cause), "attempt": attempt}
-        return from_json(NodeEventReply, self._post("/runs/{run}/nodes/{node}/events", body, run=run, node=node))
+        return from_json(
+            replies.NodeEventReply, self._post("/runs/{run}/nodes/{node}/events", body, run=run, node=node)
+        )
 
     def ship(self, run: str, node: int, shipment: Shipment) -> ShipmentReply:
         """Send reports and pieces of files together; a piece that is refused ends it, and is to be sent by itself."""
         body = {"shipment": to_json(shipment)}
-        return from_json(ShipmentReply, self._post("/runs/{run}/nodes/{node}/shipments", body, run=run, node=node))
+        return from_json(
+            replies.ShipmentReply, self._post("/runs/{run}/nodes/{node}/shipments", body, run=run, node=node)
+        )
 
     def save_checkpoints(self, run: str, node: int, files: Sequence[FileView], attempt: int) -> SavedCheckpoints:
         """Replace the saved checkpoints of the node by these files, whose blobs are in the store, all at once."""
         body = {"files": to_json(list(files)), "attempt": attempt}
-        return from_json(SavedCheckpoints, self._put("/runs/{run}/nodes/{node}/checkpoints", body, run=run, node=node))
+        return from_json(
+            replies.SavedCheckpoints, self._put("/runs/{run}/nodes/{node}/checkpoints", body, run=run, node=node)
+        )
 
     def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
         body = {"attempt": attempt}
-        return from_json(HeartbeatReply, self._post("/runs/{run}/nodes/{node}/heartbeat", body, run=run, node=node))
+        return from_json(
+            replies.HeartbeatReply, self._post("/runs/{run}/nodes/{node}/heartbeat", body, run=run, node=node)
+        )
 
     def show_stacks(self, run: str, node: int, key: str, processes: Sequence[ProcessStacks]) -> None:
         """Answer the request for stack traces of this key."""
@@ -68,7 +82,7 @@ class NodesApi(ApiNoun):
     def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> AgentTool:
         """Return the archive of a package for this node: versions of Python and of the GNU C library, and machine."""
         body = {"python": list(python), "machine": machine, "libc": list(libc)}
-        return from_json(AgentTool, self._post("/agent-tools/{module}", body, module=module))
+        return from_json(replies.AgentTool, self._post("/agent-tools/{module}", body, module=module))
 
     def fetch_archive(self, digest: str) -> Iterator[bytes]:
         """Yield an archive that an agent is started from, piece by piece."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-import zipfile
-from typing import BinaryIO, Callable, Generator, Set
+from typing import TYPE_CHECKING, BinaryIO, Callable, Generator, Set
 
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestEntry, parse_manifest
 from footplate.disk import CHUNK, atomic_file
 from footplate.errors import Broken
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    import zipfile
+else:
+    zipfile = Deferred("zipfile")  # an agent restores directories only
 
 Fetch = Callable[[str, str, bool], None]
 """`fetch(digest, path, executable)` writes a blob to a path that does not exist yet."""

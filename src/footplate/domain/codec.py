@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
-import difflib
 import enum
 import typing
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
@@ -181,6 +180,8 @@ class _DataclassReader:
     def _refuse_unknown(self, values: Mapping[str, Any], known: Mapping[str, Any], where: _Where) -> None:
         for key in values:
             if key not in known:
+                import difflib  # noqa: PLC0415  # only an error needs it
+
                 near = difflib.get_close_matches(key, known, 1)
                 raise InvalidInput(
                     f"{_path(where)} has no field {key!r}",

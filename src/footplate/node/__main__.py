@@ -10,9 +10,11 @@ if not __package__:
     # it, because the folder may be site-packages, where anything may lie.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from footplate.node import agent, nursery
-
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--nursery"]:
+        from footplate.node import nursery  # it loads more than an agent needs for its start
+
         sys.exit(nursery.serve(int(sys.argv[2]), int(sys.argv[3])))
+    from footplate.node import agent
+
     sys.exit(agent.main(sys.argv[1:]))

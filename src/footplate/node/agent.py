@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import traceback
 from typing import TYPE_CHECKING
 
 from footplate import environ
-from footplate.client.launcher import revive_server
 from footplate.client.transport import Transport
 from footplate.domain import gpus
 from footplate.domain.launch import NodeOrders
@@ -21,27 +19,36 @@ from footplate.domain.runs.run_status import AGENT_STOPPED
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import containers, host_info, preparation, process_tree, rank_environment, rendezvous, stacks
+from footplate.node import host_info, preparation, process_tree, rank_environment, rendezvous
 from footplate.node.gpu_leases import Leases
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder, is_full
 from footplate.node.options import AgentOptions
-from footplate.node.ports import HeldPorts, own_address
 from footplate.node.rank_group import RankGroup
-from footplate.node.sampler import Sampler
-from footplate.node.shipping import disk_wait, outputs, salvage
 from footplate.node.shipping.checkpoints import CheckpointSaver
-from footplate.node.shipping.disk_wait import DiskWatch
-from footplate.node.shipping.reporting import Reporter
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
-from footplate.node.shipping.shipper import NodeShipper
 from footplate.node.stopping import Stopped, StopRequest, TimeLimit
 
 if TYPE_CHECKING:
-    from footplate.node import data
+    import traceback
+
+    from footplate.client import launcher
+    from footplate.node import containers, data, ports, sampler, stacks
     from footplate.node.data import NodeData
-else:
-    data = Deferred("footplate.node.data")  # runs without data do not wait for its import
+    from footplate.node.shipping import disk_wait, outputs, reporting, salvage, shipper
+else:  # ranks do not wait for the import of modules that only some runs need, or that the agent uses after their start
+    traceback = Deferred("traceback")
+    launcher = Deferred("footplate.client.launcher")
+    containers = Deferred("footplate.node.containers")
+    data = Deferred("footplate.node.data")
+    ports = Deferred("footplate.node.ports")
+    sampler = Deferred("footplate.node.sampler")
+    stacks = Deferred("footplate.node.stacks")
+    disk_wait = Deferred("footplate.node.shipping.disk_wait")
+    outputs = Deferred("footplate.node.shipping.outputs")
+    reporting = Deferred("footplate.node.shipping.reporting")
+    salvage = Deferred("footplate.node.shipping.salvage")
+    shipper = Deferred("footplate.node.shipping.shipper")
 
 GRACE_SECONDS = 10.0
 """Seconds between the request to end and the kill of ranks. FOOTPLATE_GRACE_SECONDS overrides it."""
@@ -97,13 +104,12 @@ class Agent:
         self._ranks = RankGroup(folder, options.node, self._keep_mounts)
         self._orders: NodeOrders
         self._log_bases: dict[str, int] = {}
-        self._stack_requests = stacks.Answers(self._link, self._ranks.members, options.node)
         self._stop = StopRequest()
-        self._reporter: Reporter | None = None
+        self._reporter: reporting.Reporter | None = None
         self._data: NodeData | None = None
         self._data_variables: dict[str, str] = {}
-        self._sampler: Sampler | None = None
-        self._ports: HeldPorts | None = None
+        self._sampler: sampler.Sampler | None = None
+        self._ports: ports.HeldPorts | None = None
         self._is_attending = False
         self._checkpoints: CheckpointSaver | None = None
         self._restored: dict[str, str] = {}  # digests of this node's own checkpoints, by name
@@ -183,7 +189,7 @@ class Agent:
                 self._link.warn(f"node {self._options.node} waits: {known.message}; free some space there")
             raise known from None
         given = self._options.address
-        address = own_address(given) if given else host_info.address_towards(self._options.endpoint)
+        address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
         return self._link.join(os.uname().nodename, address, host_info.describe())
 
     def _continue_earlier_attempts(self) -> None:
@@ -205,7 +211,7 @@ class Agent:
         if not self._folder.exists():
             raise Abandoned("the work directory is gone")
         with host_info.standing_up(), process_tree.adopting_nobody():
-            return revive_server(self._options.home or "")
+            return launcher.revive_server(self._options.home or "")
 
     def _prepare(self) -> Interpreter:
         """Prepare everything that the ranks need; the steps that can fail soonest come first."""
@@ -339,7 +345,8 @@ class Agent:
             (self._checkpoints or self._open_checkpoints()).start()
         own = os.path.join(self._folder.journals, self._orders.run)
         try:
-            self._sampler = Sampler(own, self._options.node, self._folder.wd, self._options.attempt, self._own_gpus())
+            node, attempt = self._options.node, self._options.attempt
+            self._sampler = sampler.Sampler(own, node, self._folder.wd, attempt, self._own_gpus())
             self._sampler.start()
         except OSError as error:
             say(f"the machine cannot be sampled: {error}")
@@ -390,14 +397,15 @@ class Agent:
 
     # ── Talking to the server ─────────────────────────────────────────────────────────────────────────────────────────
 
-    def _reporting(self) -> Reporter:
+    def _reporting(self) -> reporting.Reporter:
         """Return the reporter, started on first use: after the ranks, unless something before them takes time."""
         if self._reporter is None:
-            shipper = NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
+            everything = shipper.NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
             place = f"the disk of node {self._options.node} ({os.uname().nodename}:{self._folder.home})"
-            disk = DiskWatch(self._folder.path, place, at_once=self._options.home is None)
-            self._reporter = Reporter(
-                self._link, shipper, self._stop.ask, self._folder, disk, self._stack_requests.give
+            disk = disk_wait.DiskWatch(self._folder.path, place, at_once=self._options.home is None)
+            answers = stacks.Answers(self._link, self._ranks.members, self._options.node)
+            self._reporter = reporting.Reporter(
+                self._link, everything, self._stop.ask, self._folder, disk, answers.give
             )
         return self._reporter
 

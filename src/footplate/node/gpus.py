@@ -10,13 +10,18 @@ import importlib
 import itertools
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from footplate.domain.gpus import Gpu
+from footplate.lazy import Deferred
 from footplate.node.node_directory import see_installed_packages
+
+if TYPE_CHECKING:
+    import subprocess
+else:
+    subprocess = Deferred("subprocess")  # machines without a GPU do not wait for it
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 _SMI_SECONDS = 30.0

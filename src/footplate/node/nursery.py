@@ -29,10 +29,21 @@ from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 IDLE_SECONDS = 300.0
 _IMPORTED_LATER = (
     "ctypes",
-    "footplate.node.data",
+    "subprocess",
+    "traceback",
     "footplate.api.files",
     "footplate.api.metrics",
     "footplate.api.nodes",
+    "footplate.client.launcher",
+    "footplate.domain.shipments",
+    "footplate.node.containers",
+    "footplate.node.data",
+    "footplate.node.mpi.daemons",
+    "footplate.node.ports",
+    "footplate.node.shipping.reporting",
+    "footplate.node.shipping.salvage",
+    "footplate.node.stacks",
+    "footplate.node.tensorflow1_check",
 )
 """Modules that agents import on first use, for the sake of those that are not forked from here."""
 

@@ -6,10 +6,9 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footplate import environ, environments
 from footplate.content.blobs import BlobFolder
@@ -21,10 +20,17 @@ from footplate.domain.records import Cause
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
-from footplate.node import gpus, host_info, snapshot, tensorflow1_check
+from footplate.lazy import Deferred
+from footplate.node import gpus, host_info, snapshot
 from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home, see_installed_packages
-from footplate.node.shipping import checkpoints
 from footplate.node.shipping.server_link import Link
+
+if TYPE_CHECKING:
+    from footplate.node import tensorflow1_check
+    from footplate.node.shipping import checkpoints
+else:  # most runs need neither
+    tensorflow1_check = Deferred("footplate.node.tensorflow1_check")
+    checkpoints = Deferred("footplate.node.shipping.checkpoints")
 
 _TOOLS = {"conda": ("uv", "rattler", "yaml")}
 """Packages that the builder of an environment needs; by default only uv."""
@@ -141,6 +147,9 @@ def _libc() -> tuple[int, int]:
 
 def _unpack(archive: str, place: str) -> None:
     """Unpack beside the place and rename: other agents may do the same."""
+    import tempfile  # noqa: PLC0415  # only a node that lacks a tool needs these
+    import zipfile  # noqa: PLC0415
+
     os.makedirs(os.path.dirname(place), exist_ok=True)
     new = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(place))
     try:

@@ -11,18 +11,25 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.domain.runs.root_cause import blames_another
-from footplate.node import containers, failure_causes, process_tree, ranks, stopping
+from footplate.lazy import Deferred
+from footplate.node import failure_causes, process_tree, ranks, stopping
 from footplate.node.log import say
-from footplate.node.mpi import mpirun
-from footplate.node.mpi.daemons import LOOK_SECONDS, Daemons
 from footplate.node.node_directory import NodeFolder
 from footplate.node.preparation import Failed
 from footplate.node.rank_environment import RankEnvironment
+
+if TYPE_CHECKING:
+    from footplate.node import containers
+    from footplate.node.mpi import daemons, mpirun
+else:  # most runs need none of these before their ranks have started
+    containers = Deferred("footplate.node.containers")
+    daemons = Deferred("footplate.node.mpi.daemons")
+    mpirun = Deferred("footplate.node.mpi.mpirun")
 
 _IDLE_LOOK_SECONDS = 5.0
 _LINGER_SECONDS = 30.0
@@ -54,7 +61,7 @@ class RankGroup:
         self._on_start = on_start
         self._orders: NodeOrders
         self._ranks: list[ranks.Rank] = []
-        self._daemons: Daemons | None = None
+        self._daemons: daemons.Daemons | None = None
         self._container_program: str | None = None  # of the container engine, if the ranks run in containers
         self._is_first = False  # no earlier agent has started ranks of this node
         self._saw_all_starts = False
@@ -82,7 +89,7 @@ class RankGroup:
         try:
             if orders.mpi is not None:
                 os.chdir("/")  # the only directory that exists on every node for certain; each rank changes to its own
-                self._daemons = Daemons(orders, folder, self._enlist)
+                self._daemons = daemons.Daemons(orders, folder, self._enlist)
                 self._daemons.start(setting)
             for plan in orders.ranks if self._daemons is None else ():
                 self._ranks.append(ranks.start(orders, plan, setting, folder))
@@ -112,7 +119,7 @@ class RankGroup:
         self._began = float(state["began"]) if state.get("boot") == process_tree.boot() else self._clock()
         self._container_program = state.get("container_program")
         if orders.mpi is not None:
-            self._daemons = Daemons(orders, self._folder, self._enlist)
+            self._daemons = daemons.Daemons(orders, self._folder, self._enlist)
         process_tree.become_subreaper()
         self._write_state()
         living = sum(rank.ended is None for rank in found)
@@ -178,7 +185,7 @@ class RankGroup:
 
     def sleep(self, limit: float | None) -> None:
         """Sleep until a rank ends or somebody wakes us, for at most `limit` seconds."""
-        look = _IDLE_LOOK_SECONDS if self._daemons is None else LOOK_SECONDS
+        look = _IDLE_LOOK_SECONDS if self._daemons is None else daemons.LOOK_SECONDS
         look = min(look, self._seconds_of_doubt() or look)
         ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
         try:

@@ -11,13 +11,19 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate import environ
 from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.node import containers, process_tree
+from footplate.lazy import Deferred
+from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
+
+if TYPE_CHECKING:
+    from footplate.node import containers
+else:
+    containers = Deferred("footplate.node.containers")
 
 _POLL_SECONDS = 0.05
 # Python ignores these signals, and ignored signals stay ignored across exec: programs expect the defaults.

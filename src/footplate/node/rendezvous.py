@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause
 from footplate.errors import Unavailable
+from footplate.lazy import Deferred
 from footplate.node.node_directory import NodeFolder
-from footplate.node.ports import HeldPorts
 from footplate.node.preparation import Failed
 
+if TYPE_CHECKING:
+    from footplate.node import ports
+else:
+    ports = Deferred("footplate.node.ports")  # most runs hold none
 
-def hold(orders: NodeOrders) -> HeldPorts:
+
+def hold(orders: NodeOrders) -> ports.HeldPorts:
     try:
-        return HeldPorts(orders.hold)
+        return ports.HeldPorts(orders.hold)
     except Unavailable as error:
         raise Failed(Cause("start_failed", error.message, error.hint, orders.node)) from None
 

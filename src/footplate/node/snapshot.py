@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from footplate.content.blobs import BlobFolder
-from footplate.content.source_tree import materialize
+from footplate.content.restore import materialize
 from footplate.errors import Broken, NotFound
 from footplate.node.node_directory import NodeFolder, cache_home
 from footplate.node.shipping.server_link import Link

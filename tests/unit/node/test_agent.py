@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import footplate
 from footplate.content.blobs import BlobFolder
 from footplate.domain.launch import MpiOrders
 from footplate.domain.records import Lock
@@ -44,6 +45,27 @@ def rank_writers(node: Any, run: str = RUN) -> list[str]:
 
 
 # ── The way it should go ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+AGENT_IMPORTS = """
+import sys
+sys.path.append(sys.argv[1])
+from footplate.api import nodes
+from footplate.node import agent
+print(*sorted(sys.modules))
+"""
+
+
+def test_ranks_do_not_wait_for_modules_that_they_do_not_need() -> None:
+    source = Path(footplate.__file__).parent.parent
+    argv = [sys.executable, "-I", "-S", "-c", AGENT_IMPORTS, str(source)]
+    loaded = set(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split())
+    later = {"reporting", "shipper", "salvage"}
+    assert "footplate.node.agent" in loaded
+    assert not loaded & {f"footplate.node.shipping.{name}" for name in later}
+    assert not loaded & {f"footplate.node.{name}" for name in ("containers", "data", "mpi", "sampler", "stacks")}
+    assert not loaded & {f"footplate.domain.{name}" for name in ("replies", "requests", "shipments", "stacks")}
+    assert not loaded & {"argparse", "ctypes", "logging", "ssl", "subprocess", "tempfile", "uuid", "zipfile"}
 
 
 def test_a_script_runs_from_join_to_done(node: Any) -> None:

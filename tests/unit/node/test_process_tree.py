@@ -250,7 +250,8 @@ made.kill()
 made.wait()
 orphaned = process_tree.has_no_descendants()
 os.kill(daemon, 9)
-os.waitpid(daemon, 0)
+while not process_tree.has_no_descendants():  # its parent may have become an orphan, too
+    os.wait()
 gone = process_tree.has_no_descendants()
 with process_tree.adopting_nobody():
     pass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Callable
@@ -102,7 +101,7 @@ class _Collection:
     def name(self, files: Sequence[FileView]) -> None:
         if not files:
             return
-        key = uuid.uuid4().hex
+        key = os.urandom(16).hex()
         # Without a limit: a database that has no space for names has none for the failure of the run either.
         for name in self._link.retry(lambda: self._link.add_files(files, key)):
             self._say(f"{name} already exists in the run and stays as it is")

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from footplate.api import ApiClient
 from footplate.backoff import Backoff
@@ -16,11 +16,17 @@ from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import Cause, FileView
-from footplate.domain.replies import HeartbeatReply, ShipmentReply
-from footplate.domain.requests import NewDataset
-from footplate.domain.shipments import FilePiece, NodeReport, Shipment
-from footplate.domain.stacks import ProcessStacks
 from footplate.errors import OutOfSpace, Unavailable
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    from footplate.domain import shipments
+    from footplate.domain.replies import HeartbeatReply, ShipmentReply
+    from footplate.domain.requests import NewDataset
+    from footplate.domain.shipments import FilePiece, NodeReport
+    from footplate.domain.stacks import ProcessStacks
+else:
+    shipments = Deferred("footplate.domain.shipments")  # nothing is shipped before the ranks have started
 
 T = TypeVar("T")
 
@@ -95,7 +101,7 @@ class Link:
 
     def ship(self, reports: Sequence[NodeReport], pieces: Sequence[FilePiece], is_last: bool) -> ShipmentReply:
         """Send events and small pieces of files in one request."""
-        shipment = Shipment(self._attempt, tuple(reports), tuple(pieces), is_last)
+        shipment = shipments.Shipment(self._attempt, tuple(reports), tuple(pieces), is_last)
         return self._api.nodes.ship(self._run, self._node, shipment)
 
     def beat(self) -> HeartbeatReply:
