@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install system packages for the tests, as root on Debian: git, PostgreSQL's server programs, FUSE, npm (for Azurite),
-# podman, a container registry, Slurm and an ssh server.
+# podman, a container registry, Slurm with its accounting and an ssh server.
 set -eu
 
 missing=""
@@ -14,6 +14,8 @@ command -v npm >/dev/null || missing="$missing npm"
 command -v podman >/dev/null || missing="$missing podman runc"
 command -v docker-registry >/dev/null || missing="$missing docker-registry"
 command -v slurmctld >/dev/null || missing="$missing slurm-wlm munge"
+command -v slurmdbd >/dev/null || missing="$missing slurmdbd"
+command -v mariadbd >/dev/null || missing="$missing mariadb-server-core"
 command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 [ -z "$missing" ] && exit 0
 

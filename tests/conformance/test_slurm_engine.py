@@ -183,3 +183,74 @@ def test_a_target_asks_the_cluster_for_its_partitions(arena: SlurmArena) -> None
         engine.reach({"partition": "nowhere"})
     partition = str(refused.value.hint).rpartition(" ")[2]
     assert engine.reach({"partition": partition}) == 2
+
+
+# Ends in the way that the name of its run says; other runs wait until somebody ends them.
+ENDS = """
+import os, sys, time
+run = sys.argv[sys.argv.index("--run") + 1]
+open(os.path.join({folder!r}, run), "w").close()
+if run == "completed":
+    sys.exit()
+if run == "failed":
+    sys.exit(3)
+if run == "starved":
+    if os.fork() == 0:
+        bytearray(2**30)
+    os.wait()
+    sys.exit(1)
+time.sleep(600)
+"""
+OUTCOMES = {
+    "completed": (None, 0),
+    "failed": (None, 3),
+    "starved": ("out_of_memory", None),
+    "late": ("time_limit", None),
+    "cancelled": ("stopped_elsewhere", None),
+    "requeued": ("preempted", None),
+    "lost": ("node_lost", None),
+}
+
+
+@pytest.fixture
+def accounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmArena]:
+    """A cluster with accounting and limits of memory whose slurmctld soon forgets jobs."""
+    if reason := why_no_slurm(accounting=True, limits_memory=True):
+        pytest.skip(reason)
+    for network in open_network(nodes=3):
+        with SlurmCluster(network, settings="MinJobAge=2\n", accounting=True, limits_memory=True) as cluster:
+            monkeypatch.setenv("PATH", f"{cluster.commands}:{os.environ['PATH']}")
+            yield SlurmArena(cluster, tmp_path)
+
+
+def test_the_accounting_remembers_what_slurmctld_has_forgotten(accounted: SlurmArena) -> None:
+    engine, cluster = accounted.engine(ENDS), accounted.cluster
+    handles = {name: engine.submit(engine.prepare(_small(accounted, name))) for name in OUTCOMES}
+    wait_until(lambda: set(os.listdir(accounted.folder)) == set(OUTCOMES))
+    job = {name: json.loads(handle)["job"] for name, handle in handles.items()}
+    cluster.call("scontrol", "update", f"jobid={job['late']}", "EndTime=now")
+    cluster.call("scontrol", "update", f"nodename={cluster.nodes[2]}", "state=down", "reason=test")
+    cluster.call("scancel", job["cancelled"])
+    cluster.call("scontrol", "requeue", job["requeued"])
+
+    def all_ended() -> bool:
+        return all(seen.state == "exited" for seen in engine.poll(list(handles.values())).values())
+
+    wait_until(all_ended)
+    wait_until(lambda: not cluster.call("squeue", "--noheader", "--states=all"))
+    seen = SlurmEngine().poll(list(handles.values()))
+    assert {name: (seen[handle].ended_by, seen[handle].codes[0]) for name, handle in handles.items()} == OUTCOMES
+    assert all(seen[handle].state == "exited" for handle in handles.values())
+
+    fresh = engine.submit(engine.prepare(_small(accounted, "fresh")))
+    cluster.stop_accounting()
+    assert set(engine.poll([fresh, handles["failed"]])) == {fresh}
+    with pytest.raises(Unavailable):
+        engine.poll([handles["failed"]])
+
+
+def _small(arena: SlurmArena, run: str) -> AgentJob:
+    """Return a job of which a node runs several; that of the node which is lost is alone there."""
+    last = arena.cluster.nodes[2]
+    sbatch = [f"--nodelist={last}"] if run == "lost" else [f"--exclude={last}", "--requeue"]
+    return replace(arena.job(run, sbatch=sbatch), resources=NodeResources(memory=0.25))

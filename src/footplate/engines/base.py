@@ -107,7 +107,10 @@ class Engine(Protocol):
         ...
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
-        """Return one observation per handle, in one batch. Raise Unavailable if the engine cannot know."""
+        """Return one observation per handle, in one batch.
+
+        Leave out handles whose state cannot be known at the moment. Raise Unavailable if nothing can be known.
+        """
         ...
 
     def cancel(self, handle: str, grace: float) -> None:

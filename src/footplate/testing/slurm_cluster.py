@@ -2,7 +2,8 @@
 
 slurmctld listens in the namespace of the server. Each slurmd has the network namespace, the host name and the mounts of
 a machine of its own: empty file systems cover the directories `hide`, and `scratch` is a disk that no other node sees.
-Several clusters live side by side, because each has its own network, its own directory and its own munge.
+Several clusters live side by side, because each has its own network, its own directory and its own munge. A cluster
+with accounting also has its own slurmdbd, and behind it a MariaDB server on a Unix socket.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.waiting import wait_until
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "nsenter", "setpriv", "unshare")
+_ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 # Seconds are short, so that the tests of failures are. KillWait is the time between SIGTERM and SIGKILL.
@@ -44,7 +46,6 @@ SlurmdLogFile={base}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
-AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
@@ -63,32 +64,77 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE PriorityTier=10
 PartitionName=brief Nodes=ALL MaxTime=1 PriorityTier=1
 """
 
+_NO_ACCOUNTING = "AccountingStorageType=accounting_storage/none\n"
+_ACCOUNTING = """
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost={server}
+AccountingStoragePass={base}/munge.sock
+"""
+_SLURMDBD_SETTINGS = """
+AuthType=auth/munge
+AuthInfo=socket={base}/munge.sock
+DbdHost=controller
+DbdAddr={server}
+SlurmUser=root
+PidFile={base}/slurmdbd.pid
+LogFile={base}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageUser=root
+"""
 
-def why_no_slurm() -> str | None:
+_CGROUPS = Path("/sys/fs/cgroup")
+_MEMORY_LIMITS = "TaskPlugin=task/cgroup\n"
+
+# Tests need no durability, and everybody who can open the socket is its owner.
+_MARIADB_OPTIONS = (
+    "--no-defaults", "--user=root", "--innodb-flush-log-at-trx-commit=0", "--skip-innodb-doublewrite",
+    "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M",
+)  # fmt: skip
+_MARIADB_TABLES = Path("/usr/share/mysql/mysql_system_tables.sql")
+
+
+def why_no_slurm(accounting: bool = False, limits_memory: bool = False) -> str | None:
     """Return the reason why this machine cannot run a cluster; None if it can."""
-    missing = [name for name in _PROGRAMS if shutil.which(name, path=_PATH) is None]
+    wanted = (*_PROGRAMS, *_ACCOUNTING_PROGRAMS) if accounting else _PROGRAMS
+    missing = [name for name in wanted if shutil.which(name, path=_PATH) is None]
+    if limits_memory and not (_CGROUPS / "memory").is_dir():
+        return "this machine has no control groups of version 1 for memory"
     return f"{', '.join(missing)} is not installed" if missing else None
 
 
 class SlurmCluster:
     """A cluster whose nodes are n0, n1, … on `network`. The constructor starts it; `close` ends and removes it.
 
+    `accounting` adds a database, so that sacct answers. With `limits_memory`, jobs cannot use more memory than they
+    have requested, and the names of the nodes begin with the name of the network.
+
     `scratch` is a directory of which each node has its own; the server sees it empty. `commands` is a directory of
     Slurm's commands for a process outside the network, to be put first in PATH.
     """
 
-    def __init__(self, network: PrivateNetwork, hide: Sequence[Path] = (), settings: str = "") -> None:
+    def __init__(
+        self,
+        network: PrivateNetwork,
+        hide: Sequence[Path] = (),
+        settings: str = "",
+        accounting: bool = False,
+        limits_memory: bool = False,
+    ) -> None:
         # Not below TMPDIR: the path of a Unix socket is short, and other users must be able to enter.
         self.folder = Path(tempfile.mkdtemp(prefix="fp-slurm-", dir="/tmp"))
         self.network, self._hide = network, [str(path) for path in hide]
-        self.nodes = [f"n{index}" for index in range(len(network.nodes))]
+        # Slurm names the control groups of a node after it, and those are the same for all clusters on the machine.
+        prefix = f"{network.server}-n" if limits_memory else "n"
+        self.nodes = [f"{prefix}{index}" for index in range(len(network.nodes))]
         self.scratch = self.folder / "scratch"
         self.commands = self.folder / "commands"
         self.variables = {"SLURM_CONF": str(self.folder / "slurm.conf")}
         self._processes: dict[str, subprocess.Popen[Any]] = {}
         try:
-            self._configure(settings)
+            self._configure(settings + _MEMORY_LIMITS * limits_memory, accounting)
             self._start_munge()
+            if accounting:
+                self._start_accounting()
             self.start_controller()
             for node in self.nodes:
                 self.start_node(node)
@@ -148,12 +194,19 @@ class SlurmCluster:
         self._spawn("slurmctld", [*argv, "sh", "-ec", "hostname controller\nexec slurmctld -D -i"])
         wait_until(self._answers)
 
+    def stop_accounting(self) -> None:
+        self._processes["slurmdbd"].terminate()
+        self._processes.pop("slurmdbd").wait()
+
     def _answers(self) -> bool:
         assert self._processes["slurmctld"].poll() is None, (self.folder / "slurmctld.out").read_text()
+        return "UP" in (self._try("scontrol", "ping") or "")
+
+    def _try(self, *command: str) -> str | None:
         try:
-            return "UP" in self.call("scontrol", "ping")
+            return self.call(*command)
         except subprocess.CalledProcessError:
-            return False
+            return None
 
     # ── The end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -164,11 +217,13 @@ class SlurmCluster:
             process.wait()
         for node in self.nodes:
             _kill_all(self._namespace(node))
+            for group in _CGROUPS.glob(f"*/slurm_{node}"):
+                _remove_cgroup(group)
         shutil.rmtree(self.folder)
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _configure(self, settings: str) -> None:
+    def _configure(self, settings: str, accounting: bool) -> None:
         self.folder.chmod(0o755)
         for name in ("state", "scratch", *(f"spool.{node}" for node in self.nodes)):
             (self.folder / name).mkdir()
@@ -177,12 +232,13 @@ class SlurmCluster:
             self.disk(node).chmod(0o1777)
             address = f"10.77.0.{11 + index}"
             settings += f"\nNodeName={node} NodeAddr={address} CPUs=2 RealMemory=4000 Gres=gpu:2"
-        text = _SETTINGS.format(base=self.folder, server=SERVER) + settings + "\n"
+        common = _SETTINGS + (_ACCOUNTING if accounting else _NO_ACCOUNTING)
+        text = common.format(base=self.folder, server=SERVER) + settings + "\n"
         (self.folder / "slurm.conf").write_text(text)
         for number in range(2):  # a character device stands in for a GPU
             os.mknod(self.folder / f"gpu{number}", 0o20666, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text(f"Name=gpu File={self.folder}/gpu[0-1]\n")
-
+        (self.folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n")
         self.write_commands(self.commands)
 
     def write_commands(self, folder: Path, user: str = "root") -> None:
@@ -204,6 +260,30 @@ class SlurmCluster:
         self._spawn("munged", ["munged", "--foreground", "--force", f"--socket={socket}", *files])
         wait_until(socket.exists)
 
+    def _start_accounting(self) -> None:
+        self._start_mariadb()
+        settings = self.folder / "slurmdbd.conf"
+        settings.write_text(_SLURMDBD_SETTINGS.format(base=self.folder, server=SERVER))
+        settings.chmod(0o600)  # slurmdbd insists on it
+        argv = [*self.network.enter(self.network.server), "unshare", "--uts"]
+        steps = f"hostname controller\nMYSQL_UNIX_PORT={self.folder}/mariadb.sock exec slurmdbd -D"
+        self._spawn("slurmdbd", [*argv, "sh", "-ec", steps])
+        wait_until(lambda: self._try("sacctmgr", "--immediate", "add", "cluster", "test") is not None)
+
+    def _start_mariadb(self) -> None:
+        data, socket = self.folder / "mariadb", self.folder / "mariadb.sock"
+        data.mkdir(mode=0o700)
+        options = [*_MARIADB_OPTIONS, f"--datadir={data}"]
+        tables = f"CREATE DATABASE mysql;\nUSE mysql;\n{_MARIADB_TABLES.read_text()}"
+        subprocess.run(
+            ["mariadbd", *options, "--bootstrap"],
+            check=True, capture_output=True, text=True, input=tables, env={"PATH": _PATH},
+        )  # fmt: skip
+        self._spawn(
+            "mariadbd", ["mariadbd", *options, "--skip-networking", "--skip-grant-tables", f"--socket={socket}"]
+        )
+        wait_until(socket.exists)
+
     def _spawn(self, name: str, argv: list[str]) -> None:
         variables = {"PATH": _PATH, "HOME": "/", **self.variables}
         with (self.folder / f"{name}.out").open("ab") as log:
@@ -213,6 +293,13 @@ class SlurmCluster:
 
     def _namespace(self, node: str) -> str:
         return self.network.nodes[self.nodes.index(node)]
+
+
+def _remove_cgroup(group: Path) -> None:
+    for each in group.iterdir():
+        if each.is_dir():
+            _remove_cgroup(each)
+    group.rmdir()
 
 
 def _kill_all(namespace: str) -> None:

@@ -42,6 +42,7 @@ class FakeEngine:
     run_options: tuple[str, ...] = ()
     away: str = ""
     bad_value: str = ""
+    unknown: set[str] = field(default_factory=set[str])  # handles whose state it cannot know at the moment
 
     def node_shape(self) -> Shape | None:
         return self.shape
@@ -68,12 +69,14 @@ class FakeEngine:
         self.handles = len(handles)
         if self.silent:
             raise Unavailable("the scheduler does not answer")
-        return {h: self.seen.get(h, Observation("running")) for h in handles}
+        return {h: self.seen.get(h, Observation("running")) for h in handles if h not in self.unknown}
 
     def cancel(self, handle: str, grace: float) -> None:
         self.cancelled.append(handle)
 
     def forget(self, handle: str) -> bool:
+        if self.away:
+            raise Unavailable(self.away, "start it")
         self.forgotten.append(handle)
         return True
 

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -165,7 +166,8 @@ def parse_sinfo(text: str) -> dict[str, int]:
 
 
 SQUEUE_FIELDS = ("JobID", "State", "Reason", "StartTime", "exit_code", "RestartCnt", "NodeList")
-SACCT_FIELDS = ("JobIDRaw", "State", "Reason", "Start", "ExitCode", "Restarts", "NodeList")
+SACCT_FIELDS = ("JobIDRaw", "State", "Reason", "Start", "ExitCode", "NodeList", "JobName")
+"""Fields of `sacct --duplicates`. Its field Restarts is too new for many clusters."""
 
 _ENDED_BY = {
     "PREEMPTED": "preempted", "NODE_FAIL": "node_lost", "BOOT_FAIL": "node_lost", "TIMEOUT": "time_limit",
@@ -227,20 +229,34 @@ class SlurmJob:
 def parse_squeue(text: str) -> dict[str, SlurmJob]:
     """Read lines of SQUEUE_FIELDS, each followed by a bar. Times are seconds since the epoch."""
     rows = (line.split("|") for line in text.splitlines() if line.count("|") >= len(SQUEUE_FIELDS))
-    return {row[0].strip(): _job(row, _number(row[4])) for row in rows}
+    jobs = (_job(row[0], row[1], row[2], row[3], _number(row[4]), _number(row[5]), row[6]) for row in rows)
+    return {job.job: job for job in jobs}
 
 
 def parse_sacct(text: str) -> dict[str, SlurmJob]:
-    """Read lines of SACCT_FIELDS, separated by bars. A requeued job has several lines; the last one is current."""
-    rows = (line.split("|") for line in text.splitlines() if line.count("|") >= len(SACCT_FIELDS) - 1)
-    return {row[0].strip(): _job(row, _status(row[4])) for row in rows}
+    """Read lines of SACCT_FIELDS, separated by bars. Each start of a requeued job has a line; the last one is current.
+
+    Earlier lines with another name belong to an older job: Slurm uses the numbers of jobs again.
+    """
+    lines = defaultdict[str, list[list[str]]](list)
+    for line in text.splitlines():
+        if line.count("|") >= len(SACCT_FIELDS) - 1:
+            row = line.split("|", len(SACCT_FIELDS) - 1)
+            lines[row[0]].append(row)
+    return {job: _accounted(rows) for job, rows in lines.items()}
 
 
-def _job(row: Sequence[str], status: int) -> SlurmJob:
-    job, state, reason, start, _, restarts, hosts = (field.strip() for field in row[:7])
-    word = state.split()[0].rstrip("+") if state else ""  # sacct: "CANCELLED by 1000"
-    when = float(start) if start.isdigit() else None  # N/A, Unknown
-    return SlurmJob(job, word, reason, when, status, _number(restarts), tuple(expand_hosts(hosts)))
+def _accounted(rows: Sequence[Sequence[str]]) -> SlurmJob:
+    job, state, reason, start, code, hosts, name = rows[-1]
+    states = [row[1] for row in rows if row[-1] == name]
+    restarts = len(states) - 1 + (state == "REQUEUED")  # a job cancelled before its next start has no line for it
+    return _job(job, state, reason, start, _status(code), restarts, "" if hosts == "None assigned" else hosts)
+
+
+def _job(job: str, state: str, reason: str, start: str, status: int, restarts: int, hosts: str) -> SlurmJob:
+    word = state.split()[0].rstrip("+") if state.strip() else ""  # sacct: "CANCELLED by 1000"
+    when = float(start) if start.strip().isdigit() else None  # N/A, Unknown
+    return SlurmJob(job.strip(), word, reason.strip(), when, status, restarts, tuple(expand_hosts(hosts.strip())))
 
 
 def _number(text: str) -> int:

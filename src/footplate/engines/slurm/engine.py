@@ -8,6 +8,7 @@ about a job; the engine keeps nothing. `batch` has the text of the job and the m
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,8 @@ from footplate.engines.slurm.batch import SlurmJob
 from footplate.engines.slurm.commands import Canceller, Place
 from footplate.errors import InvalidInput, Unavailable
 
+log = logging.getLogger(__name__)
+
 _UNKNOWN_JOB = "Invalid job id"
 _NO_ACCOUNTING = "accounting storage is disabled"
 _SUBMISSIONS = 8
@@ -29,6 +32,9 @@ _SUBMISSIONS = 8
 
 # Reads NAME=VALUE lines up to an empty one, then hands the rest of its input to sbatch: no command line has a secret.
 _SBATCH = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec sbatch --parsable'
+
+_Found = dict[str, SlurmJob | None]
+"""Jobs by number: None if Slurm does not know the job. A job whose state cannot be known at the moment is missing."""
 
 
 class SlurmEngine:
@@ -95,14 +101,19 @@ class SlurmEngine:
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
-        """Ask each cluster once about all its jobs."""
+        """Ask each cluster once about all its jobs. A cluster that is away does not hide the jobs of the others."""
         known = {handle: _parse(handle) for handle in handles}
         jobs = defaultdict[Place, list[str]](list)
         for each in known.values():
             if each is not None:
                 jobs[each.place].append(each.job)
-        found = {place: self._look_up(place, numbers) for place, numbers in jobs.items()}
-        seen = {handle: self._observe(each, found) for handle, each in known.items()}
+        found = self._look_up_all(jobs)
+        seen = dict[str, Observation]()
+        for handle, each in known.items():
+            if each is None:
+                seen[handle] = Observation("gone")
+            elif each.job in found[each.place]:
+                seen[handle] = self._observe(each, found[each.place][each.job])
         self._end_restarted(found)
         return seen
 
@@ -124,27 +135,51 @@ class SlurmEngine:
 
     # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _look_up(self, place: Place, jobs: list[str]) -> dict[str, SlurmJob]:
-        """Return what slurmctld knows about these jobs, and about older ones what the accounting knows."""
-        found = _squeue(place, jobs)
-        older = [job for job in jobs if job not in found]
-        if older and place not in self._without_accounting:
-            text = place.ask(_sacct(older), unless=_NO_ACCOUNTING)
-            if text is None:
-                self._without_accounting.add(place)
-            found |= batch.parse_sacct(text or "")
+    def _look_up_all(self, jobs: Mapping[Place, list[str]]) -> dict[Place, _Found]:
+        found, errors = dict[Place, _Found](), list[Unavailable]()
+        for place, numbers in jobs.items():
+            try:
+                found[place] = self._look_up(place, numbers)
+            except Unavailable as error:
+                found[place] = {}
+                errors.append(error)
+        if errors and not any(found.values()):
+            raise errors[0]
+        for error in errors:
+            log.warning("cannot query a Slurm cluster: %s", error.message)
         return found
 
-    def _observe(self, known: _Handle | None, found: Mapping[Place, Mapping[str, SlurmJob]]) -> Observation:
-        job = found[known.place].get(known.job) if known is not None else None
-        if known is None or job is None:
+    def _look_up(self, place: Place, jobs: list[str]) -> _Found:
+        """Return what slurmctld knows about these jobs, and about older ones what the accounting knows."""
+        found: _Found = dict(_squeue(place, jobs))
+        older = [job for job in jobs if job not in found]
+        if not older:
+            return found
+        try:
+            return {**found, **dict.fromkeys(older), **self._ask_accounting(place, older)}
+        except Unavailable as error:
+            if not found:
+                raise
+            log.warning("the accounting of Slurm does not answer: %s", error.message)
+            return found
+
+    def _ask_accounting(self, place: Place, jobs: list[str]) -> dict[str, SlurmJob]:
+        if place in self._without_accounting:
+            return {}
+        text = place.ask(_sacct(jobs), unless=_NO_ACCOUNTING)
+        if text is None:
+            self._without_accounting.add(place)
+        return batch.parse_sacct(text or "")
+
+    def _observe(self, known: _Handle, job: SlurmJob | None) -> Observation:
+        if job is None:
             return Observation("gone")
         return batch.observe(job, known.nodes, known.text in self._cancelled)
 
-    def _end_restarted(self, found: Mapping[Place, Mapping[str, SlurmJob]]) -> None:
+    def _end_restarted(self, found: Mapping[Place, _Found]) -> None:
         """Remove jobs that Slurm has queued again: a new attempt has a job of its own."""
         for place, jobs in found.items():
-            restarted = [job.job for job in jobs.values() if job.restarts and not job.has_ended]
+            restarted = [job.job for job in jobs.values() if job and job.restarts and not job.has_ended]
             if restarted:
                 place.call(["scancel", "--quiet", *restarted])
 
@@ -197,5 +232,5 @@ def _squeue_command() -> list[str]:
 
 def _sacct(jobs: Sequence[str]) -> list[str]:
     fields = ",".join(batch.SACCT_FIELDS)
-    command = ["sacct", "--noheader", "--parsable2", "--allocations", f"--format={fields}", f"--jobs={','.join(jobs)}"]
-    return ["env", "SLURM_TIME_FORMAT=%s", *command]
+    shape = ("--noheader", "--parsable2", "--allocations", "--duplicates")
+    return ["env", "SLURM_TIME_FORMAT=%s", "sacct", *shape, f"--format={fields}", f"--jobs={','.join(jobs)}"]

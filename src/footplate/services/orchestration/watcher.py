@@ -152,7 +152,8 @@ class AgentWatcher:
                 log.warning("cannot query engine %s about its agents: %s", engine.name, error.message)
                 continue  # an agent that cannot be checked is not dead
             for record in records:
-                self._look(record, seen[record.handle or ""])
+                if (found := seen.get(record.handle or "")) is not None:
+                    self._look(record, found)
 
     def _by_engine(self) -> list[tuple[Engine, list[RunRecord]]]:
         records = list(self._launched.values())
@@ -201,8 +202,16 @@ class AgentWatcher:
 
     def _forget_ended(self) -> None:
         for handle, (record, deadline) in list(self._to_forget.items()):
-            if self._effects.engine(record).forget(handle) or time.monotonic() > deadline:
+            if self._is_forgotten(record, handle) or time.monotonic() > deadline:
                 del self._to_forget[handle]
+
+    def _is_forgotten(self, record: RunRecord, handle: str) -> bool:
+        engine = self._effects.engine(record)
+        try:
+            return engine.forget(handle)
+        except Unavailable as error:
+            log.warning("engine %s cannot forget the agents of %s yet: %s", engine.name, record.id, error.message)
+            return False
 
     def _check(self, record: RunRecord, seen: Observation) -> bool:
         """Report agents that are gone although their nodes have not finished; return whether none is.

@@ -124,11 +124,29 @@ def test_a_missing_interpreter_is_named() -> None:
     assert "set the option python" in (see(f"7|FAILED|NonZeroExitCode|0|{127 << 8}|0|n0|").reason or "")
 
 
+def account(text: str) -> Observation:
+    (job,) = batch.parse_sacct(text).values()
+    return batch.observe(job, 1, False)
+
+
 def test_accounting_is_read_like_the_queue() -> None:
-    text = "7|FAILED|None|1794838838|3:0|0|n0\n8|CANCELLED by 1000|None|1794838838|0:15|0|n1\n"
+    text = "7|FAILED|None|1794838838|3:0|n0|footplate-r7-1\n8|COMPLETED|None|1794838838|0:0|n1|footplate-r8-1\n"
     found = batch.parse_sacct(text)
-    assert batch.observe(found["7"], 1, False).codes == {0: 3}
-    assert batch.observe(found["8"], 1, False).ended_by == "stopped_elsewhere"
+    assert [batch.observe(found[job], 1, False).codes for job in ("7", "8")] == [{0: 3}, {0: 0}]
+    seen = account("8|CANCELLED by 1000|None|Unknown|0:0|None assigned|footplate-r8-1\n")
+    assert (seen.ended_by, seen.reason) == ("stopped_elsewhere", "Slurm job 8 ended: cancelled")
+
+
+def test_accounting_has_a_line_for_each_start_of_a_requeued_job() -> None:
+    first = "7|REQUEUED|None|1794838838|0:0|n0|footplate-r1-1\n"
+    assert account(first).ended_by == "preempted"
+    assert account(first + first.replace("REQUEUED", "RUNNING")).ended_by == "preempted"
+    assert account(first.replace("REQUEUED", "PREEMPTED") * 2).ended_by == "preempted"
+
+
+def test_an_older_job_of_the_same_number_is_not_a_restart() -> None:
+    seen = account("7|COMPLETED|None|1000|0:0|n0|my|job\n7|FAILED|None|2000|3:0|n0|footplate-r1-1\n")
+    assert (seen.ended_by, seen.codes) == (None, {0: 3})
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from footplate.engines.base import Observation
 
-from ..conftest import House, Statements
+from ..conftest import House, Statements, run_through
 
 TARGET = "far"
 
@@ -75,3 +75,22 @@ def test_agents_that_die_in_a_settled_run_are_started_again(house: House, statem
     house.engine.seen["handle-r0"] = Observation("exited", {0: 1})
     house.bulletin.until(lambda: house.engine.submitted.count("r0") > 1)
     assert house.store.runs.record("r0").revivals == 1
+
+
+def test_a_run_that_the_engine_cannot_judge_hides_no_other(house: House, statements: Statements) -> None:
+    launch(house, "r0", "r1")
+    house.engine.unknown.add("handle-r0")
+    house.engine.seen["handle-r1"] = Observation("queued", reason="Resources")
+    until_reason(house, "r1", "Resources")
+    rounds(house, 5)
+    assert sorted(house.engine.submitted) == ["r0", "r1"], "agents that cannot be checked are not started again"
+
+
+def test_an_engine_that_cannot_forget_a_run_holds_up_no_other(house: House, statements: Statements) -> None:
+    house.submit("r0", target=TARGET)
+    house.engine.away = "the cluster does not answer"
+    run_through(house, "r0")
+    house.until_status("r0", "Completed")
+    launch(house, "r1")
+    house.engine.away = ""
+    house.bulletin.until(lambda: house.engine.forgotten == ["handle-r0"])
