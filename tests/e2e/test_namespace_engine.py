@@ -428,6 +428,43 @@ def bucket(network: PrivateNetwork, tmp_path: Path) -> Iterator[Path]:
         process.wait(timeout=60)
 
 
+LARGE = """
+import os, sys
+from azureml.core import Run
+secret, = sys.argv[1:]
+assert not any(secret in value for value in os.environ.values()), "the job knows the store's key"
+os.makedirs("outputs", exist_ok=True)
+os.makedirs("checkpoints", exist_ok=True)
+for name, letter in (("outputs/large.bin", b"o"), ("checkpoints/large.bin", b"c")):
+    with open(name, "wb") as file:
+        file.write(letter * (20 << 20))
+with open("outputs/small.txt", "w") as file:
+    file.write("small")
+"""
+
+
+def test_large_outputs_go_directly_to_the_object_store(
+    server: Server, cluster: Any, here: Environment, home: Path, bucket: Path
+) -> None:
+    server.stop()
+    lines = ["[jobs]", "direct_outputs = 8 MiB", "[store]", "kind = s3", "bucket = bucket", "prefix = team"]
+    lines += [f"endpoint = http://{SERVER}:9000", f"access_key_id = {RcloneS3.KEY}"]
+    settings = home / "settings.ini"
+    settings.write_text("\n".join([settings.read_text(), *lines, f"secret_access_key = {RcloneS3.SECRET}\n"]))
+    settings.chmod(0o600)
+    server.start()
+    run = submit(cluster, here, LARGE, RcloneS3.SECRET)
+    run.wait_for_completion()
+    assert {"outputs/large.bin", "outputs/small.txt", "checkpoints/large.bin"} <= set(run.get_file_names())
+    parts = sorted(path.stat().st_size >> 20 for path in bucket.glob("team/artifacts/*/*/0*"))
+    assert parts == [4, 4, 16, 16], "not all large files are in the bucket"
+    assert max(path.stat().st_size for path in home.glob("blobs/*/*")) < 1 << 20, "a large file went through the server"
+    run.download_file("outputs/large.bin", "back.bin")
+    assert Path("back.bin").read_bytes() == b"o" * (20 << 20)
+    model = run.register_model("large", "outputs/large.bin")
+    assert Path(model.download("model", exist_ok=True)).stat().st_size == 20 << 20
+
+
 @pytest.fixture
 def mpi(tmp_path: Path) -> Environment:
     """Return an interpreter with Open MPI beside it, as a cluster's module provides it."""

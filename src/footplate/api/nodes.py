@@ -12,7 +12,14 @@ from footplate.lazy import Deferred
 if TYPE_CHECKING:
     from footplate.domain import replies
     from footplate.domain.records import Cause, FileView
-    from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
+    from footplate.domain.replies import (
+        AgentTool,
+        DirectUpload,
+        HeartbeatReply,
+        NodeEventReply,
+        SavedCheckpoints,
+        ShipmentReply,
+    )
     from footplate.domain.shipments import Shipment
     from footplate.domain.stacks import ProcessStacks
 else:
@@ -67,6 +74,11 @@ class NodesApi(ApiNoun):
         return from_json(
             replies.SavedCheckpoints, self._put("/runs/{run}/nodes/{node}/checkpoints", body, run=run, node=node)
         )
+
+    def upload_directly(self, run: str, node: int, digest: str, size: int) -> DirectUpload:
+        """Return the parts of a blob that the object store lacks, with URLs to send them to."""
+        body = {"digest": digest, "size": size}
+        return from_json(replies.DirectUpload, self._post("/runs/{run}/nodes/{node}/uploads", body, run=run, node=node))
 
     def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
         body = {"attempt": attempt}

@@ -36,15 +36,21 @@ def read_limit(path: str, section: Mapping[str, str]) -> int:
     text = section.get(NAME)
     if text is None:
         return DEFAULT_LIMIT
-    unit = text.strip().lstrip("0123456789. ")
-    number = text.strip()[: len(text.strip()) - len(unit)]
-    try:
-        found = int(float(number) * _FACTORS[unit.lower()])
-    except (KeyError, ValueError):
-        found = 0
-    if found <= 0:
+    found = read_size(text)
+    if found is None:
         raise InvalidInput(
             f"{path} has {NAME} = {text}, which is not a size",
             "write a number with its unit: cache = 200 GB, or 1.5 TiB",
         )
     return found
+
+
+def read_size(text: str) -> int | None:
+    """Return the number of bytes that a text such as `1.5 GiB` means; None if it is not a positive size."""
+    unit = text.strip().lstrip("0123456789. ")
+    number = text.strip()[: len(text.strip()) - len(unit)]
+    try:
+        found = int(float(number) * _FACTORS[unit.lower()])
+    except (KeyError, ValueError):
+        return None
+    return found if found > 0 else None

@@ -90,6 +90,7 @@ class NodeOrders:
     warning_signal: Optional[str] = None  # for the ranks, before a time limit ends them
     warning_seconds: float = 0.0  # before `max_seconds`
     full_disk_seconds: Optional[float] = None  # how long files of the ended ranks wait for disk space; None: for ever
+    direct_from: Optional[int] = None  # the size from which on files go to the object store; None: to the server
     collect: Tuple[str, ...] = ()
     restore: bool = False  # begin with the files that the run keeps in the directories `collect`
     watch: Tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.records import RunView
@@ -143,6 +143,27 @@ class SavedCheckpoints:
     """`skipped`: paths that the run has used for other files."""
 
     skipped: Tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class UploadPart:
+    """A part of a file, and the URL at an object store to which it is to be sent with PUT."""
+
+    url: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class DirectUpload:
+    """The parts of a blob that the object store lacks; there may be more.
+
+    `stored`: the server has the blob. Neither stored nor parts: send it to the server. `headers`: for each request.
+    """
+
+    stored: bool
+    parts: Tuple[UploadPart, ...] = ()
+    headers: Dict[str, str] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

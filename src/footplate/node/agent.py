@@ -427,8 +427,8 @@ class Agent:
         left_out: list[str] = []
         if self._folder.keeps_wd:
             self._wait_for_other_nodes()
-            names, home = self._orders.collect, self._options.home
-            left_out = outputs.collect(names, self._link, home, self._folder, keep, say, limit)
+            store = outputs.store_of(self._options.home, self._link, self._folder, self._orders, keep, say)
+            left_out = outputs.collect(self._orders.collect, store, self._link, self._folder, say, limit)
         if self._data is not None and self._data.waits_for_others:
             self._data.conclude(say)
         reporter = self._reporting()

@@ -35,9 +35,14 @@ def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeF
     for name in names:
         for file in link.retry(lambda prefix=f"{name}/": link.files(prefix)):
             target = os.path.join(folder.wd, file.path)
-            bring(file.digest or "", link, home, blobs)
+            bring_file(file.digest or "", link, home, blobs)
             os.makedirs(os.path.dirname(target), exist_ok=True)
             blobs.copy_to(file.digest or "", target)
+
+
+def bring_file(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:
+    """Fetch the content of a file of the run: the server's own folder lacks what is in its object store."""
+    bring(digest, link, home if blobs.has(digest) else None, blobs)
 
 
 def bring(digest: str, link: Link, home: str | None, blobs: BlobFolder) -> None:

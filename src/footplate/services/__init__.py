@@ -10,6 +10,7 @@ Runs
     stacks         stack traces of running processes
     metrics        journals in, series out; covered by the storage suite and `tests/e2e`
     files          artifacts and logs of runs
+    artifacts/     large files that do not pass through the HTTP API
 Nodes
     nodes          requests of node agents
     shipments      events and pieces of files that arrive together
@@ -40,6 +41,7 @@ from typing import Protocol
 
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
+from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.datastores import DatastoreService
@@ -108,6 +110,7 @@ class Services:
             store, self.orchestrator, lines, home, listeners, load_engine, engine_names=registry.names()
         )
         store.datastores.lie_in(read_store(home))
+        self.object_blobs = ObjectBlobs(store, home)
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)
         self.datasets = DatasetService(store)
@@ -116,18 +119,18 @@ class Services:
             store, self.orchestrator, self.computes, self.datasets, self.limits, self.notifications, hub.publish
         )
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
-        self.files = FileService(store, hub.publish)
+        self.files = FileService(store, hub.publish, self.object_blobs)
         self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
         self._keeper, self.endpoints = self._make_endpoints(store, hub)
         self.secrets = SecretService(store)
         self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
-        self.nodes = NodeService(store, self.orchestrator, lines, jobs, home)
+        self.nodes = NodeService(store, self.orchestrator, lines, jobs, home, self.object_blobs)
         self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
-        files, gateway = VersionFiles(self.home, store), GatewayProcess(self.home)
+        files, gateway = VersionFiles(self.home, store, self.object_blobs.bring), GatewayProcess(self.home)
         versions = VersionRuns(store, self.runs, self.orchestrator, files)
         certificates = Certificates(self.home)
         keeper = Keeper(store, versions, files, gateway, self.models, certificates, hub.publish)

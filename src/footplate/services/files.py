@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import BinaryIO
 
 from footplate.domain.launch import checkpoint_folder
@@ -13,6 +13,7 @@ from footplate.domain.records import FileView, RunRecord, Stage
 from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
+from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
 
@@ -30,8 +31,9 @@ class Tail:
 
 
 class FileService:
-    def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, publish: Callable[[str], None], objects: ObjectBlobs) -> None:
         self._store = store
+        self._objects = objects
         self._publish = publish
 
     def list(self, run: str, prefix: str = "") -> list[FileView]:
@@ -68,12 +70,17 @@ class FileService:
         with self._naming(run, file):
             return self.read_blob(file.digest) if left == file.size else self._read_part(file.digest, offset, left)
 
+    def _is_elsewhere(self, digest: str) -> bool:
+        """Whether the content is only in the object store."""
+        return not self._store.blobs.has(digest) and self._objects.has(digest)
+
     @contextmanager
     def _naming(self, run: str, file: FileView) -> Generator[None, None, None]:
         """Name the file and the run in the error about a damaged blob; the size alone is evidence of damage."""
         try:
-            if file.size != self._store.blobs.size(file.digest or ""):
-                self._store.blobs.verify(file.digest or "")
+            digest = file.digest or ""
+            if not self._is_elsewhere(digest) and file.size != self._store.blobs.size(digest):
+                self._store.blobs.verify(digest)
             yield
         except Broken as error:
             message = f"the content of {file.path!r} of run {run} is damaged: {error.message}"
@@ -89,9 +96,11 @@ class FileService:
 
     def read_blob(self, digest: str) -> Iterator[bytes]:
         """Open the blob at once: a missing or damaged blob is an error, not a response that breaks off."""
-        return self._store.blobs.read(digest)
+        return self._objects.read(digest) if self._is_elsewhere(digest) else self._store.blobs.read(digest)
 
     def _read_part(self, digest: str, offset: int, limit: int) -> Iterator[bytes]:
+        if self._is_elsewhere(digest):
+            return self._objects.read_part(digest, offset, limit)
         source = self._store.blobs.open_part(digest)
         source.seek(offset)
         return _pieces(source, limit)
@@ -179,7 +188,9 @@ class FileService:
 
     def collect_garbage(self, older_than: float, dry_run: bool) -> CollectedGarbage:
         """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
-        return collect_garbage(self._store, older_than, dry_run)
+        local = collect_garbage(self._store, older_than, dry_run)
+        remote = self._objects.collect_garbage(older_than, dry_run)
+        return CollectedGarbage(*(here + there for here, there in zip(astuple(local), astuple(remote), strict=True)))
 
     def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:
         self._store.blobs.put_stream(digest, chunks)
@@ -187,13 +198,21 @@ class FileService:
 
 def check_content(store: Storage, file: FileView) -> None:
     """Raise InvalidInput for a file whose content is not in the store or has another size."""
-    if file.digest is None or not store.blobs.has(file.digest):
+    size = None if file.digest is None else _stored_size(store, file.digest)
+    if size is None:
         raise InvalidInput(f"the content of {file.path!r} is not in the store", "send its blob first")
-    size = store.blobs.size(file.digest)
     if file.size != size:
         raise InvalidInput(
             f"{file.path!r} should have {file.size} bytes, and its blob has {size}", "send the size of its blob"
         )
+
+
+def _stored_size(store: Storage, digest: str) -> int | None:
+    """Return the size of a blob; None if neither the server's folder nor the object store has it."""
+    if store.blobs.has(digest):
+        return store.blobs.size(digest)
+    record = store.object_records.find(digest)
+    return None if record is None else record.size
 
 
 def _pieces(source: BinaryIO, limit: int) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from footplate.domain.runs import events, run_status
 from footplate.domain.specs import Program, warning_time
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
 from footplate.services.orchestration.orchestrator import Orchestrator
@@ -26,13 +27,15 @@ log = logging.getLogger(__name__)
 
 class NodeService:
     def __init__(
-        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs, home: Path
-    ) -> None:
+        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs, home: Path,
+        objects: ObjectBlobs,
+    ) -> None:  # fmt: skip
         self._home = home
         self._store = store
         self._orchestrator = orchestrator
         self._gpus = GpuAllocator(store, orchestrator, lines)
         self._jobs = jobs
+        self._objects = objects
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         seen = self._record(run, node, attempt)
@@ -82,6 +85,7 @@ class NodeService:
             warning_signal=record.spec.warning_signal,
             warning_seconds=warning_time(record.spec),
             full_disk_seconds=self._full_disk_seconds(),
+            direct_from=self._objects.smallest(),
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,

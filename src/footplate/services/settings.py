@@ -15,6 +15,7 @@ shapes = nearest            or exact: a run on a cluster whose vm_size this mach
 [jobs]
 pass_environment =          names or patterns of further variables of the server that jobs and builds get
 full_disk_seconds = 3600    how long files of ended ranks wait for disk space until the run fails; or none
+direct_outputs = 64 MiB     from this size on, nodes upload files to the object store of [store]; or none
 
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
@@ -64,7 +65,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "torch_cpu_index": (),
     },
     "computes": {"shapes": ("nearest", "exact")},
-    "jobs": {"pass_environment": (), "full_disk_seconds": ()},
+    "jobs": {"pass_environment": (), "full_disk_seconds": (), "direct_outputs": ()},
 }
 """The values of each setting; none if every value is allowed."""
 
@@ -81,6 +82,7 @@ class Settings:
     shapes: str = "nearest"
     pass_environment: str = ""
     full_disk_seconds: str = f"{DEFAULT_FULL_DISK_SECONDS:g}"
+    direct_outputs: str = "64 MiB"
 
 
 def read_settings(home: Path) -> Settings:
@@ -94,6 +96,7 @@ def read_settings(home: Path) -> Settings:
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
     _full_disk_seconds(path, found.get("full_disk_seconds"))
+    _direct_outputs(path, found.get("direct_outputs"))
     return Settings(**found)
 
 
@@ -123,6 +126,21 @@ def read_passed_variables(home: Path) -> str:
 def read_full_disk_seconds(home: Path) -> float | None:
     """Return how long the files of a run wait for disk space before it fails; None: for ever."""
     return _full_disk_seconds(home / NAME, read_section(home, "jobs").get("full_disk_seconds"))
+
+
+def read_direct_outputs(home: Path) -> int | None:
+    """Return the size from which on nodes upload files directly to the object store; None: never."""
+    return _direct_outputs(home / NAME, read_section(home, "jobs").get("direct_outputs"))
+
+
+def _direct_outputs(path: Path, value: str | None) -> int | None:
+    text = Settings.direct_outputs if value is None else value
+    if text.lower() == "none":
+        return None
+    size = cache_limit.read_size(text)
+    if size is None:
+        raise InvalidInput(f"{path} says direct_outputs = {value}", "use a size such as 64 MiB, or none")
+    return size
 
 
 def _full_disk_seconds(path: Path, value: str | None) -> float | None:

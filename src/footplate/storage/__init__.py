@@ -6,6 +6,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
 - `workspaces`, `runs`, `recent_records`, `queries/`, `run_keys`, `labels`: runs and how to find them.
 - `files`, `logs`: files of runs, and logs as they grow.
+- `object_records`: blobs whose content is in an object store.
 - `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
 - `secrets`, `encryption`, `url_credentials`: secrets and access.
@@ -13,7 +14,8 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `upkeep/`: a check of everything, the deletion of runs, and of blobs that nothing refers to.
 
 The conformance suites (`testing/storage_*`, run by `tests/conformance/test_storage.py` on every database) cover all of
-it; `tests/unit/storage` adds crashes, error translation and pure parts.
+it; `tests/unit/storage` adds crashes, error translation and pure parts, and `tests/conformance/test_direct_outputs.py`
+covers `object_records`.
 """
 
 from footplate.storage.runs import RunQuery

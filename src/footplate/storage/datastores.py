@@ -6,8 +6,9 @@ import builtins
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Row, delete, select
 
@@ -25,15 +26,22 @@ STORES = "stores"
 class Datastores:
     """Built-in datastores are directories of the home, or of the store set with `lie_in`; they are in no table."""
 
-    def __init__(self, home: Path, database: Database, seal: Seal) -> None:
+    def __init__(self, home: Path, database: Database, seal: Seal, namespace: Callable[[], str]) -> None:
         self._folder = home / STORES
         self._database = database
         self._seal = seal
+        self._namespace = namespace
         self._base: StoreSpec | None = None
 
     def lie_in(self, base: StoreSpec | None) -> None:
         """Put the built-in datastores of every workspace below a directory of `base`; existing data is not moved."""
         self._base = base
+
+    def artifacts(self) -> StoreSpec | None:
+        """Return the place of large files of runs in the object store that `lie_in` has set; None without one."""
+        if self._base is None or self._base.kind == FOLDER:
+            return None
+        return self._below_base("artifacts", self._namespace())
 
     def put(self, view: DatastoreView, credentials: dict[str, Any], replace: bool) -> DatastoreView:
         """Store a datastore. One that exists and differs is a Conflict unless it is to be replaced."""
@@ -139,6 +147,11 @@ class Datastores:
             return Path(self._base.location["path"]).expanduser()
         return self._folder
 
+    def _below_base(self, *names: str) -> StoreSpec:
+        base = cast("StoreSpec", self._base)
+        prefix = "/".join(part for part in (base.location.get("prefix", "").strip("/"), *names) if part)
+        return StoreSpec(base.kind, {**base.location, "prefix": prefix}, base.credentials)
+
     def _row(self, workspace: str, name: str) -> Row[Any] | None:
         c = datastores.c
         with self._database.read() as connection:
@@ -152,9 +165,7 @@ class Datastores:
     def _place(self, workspace: str, name: str) -> StoreSpec:
         """Return the place of a built-in datastore and create it, so that a machine that lacks it is remote."""
         if self._base is not None and self._base.kind != FOLDER:
-            above = self._base.location.get("prefix", "").strip("/")
-            prefix = "/".join(part for part in (above, workspace, name) if part)
-            return StoreSpec(self._base.kind, {**self._base.location, "prefix": prefix}, self._base.credentials)
+            return self._below_base(workspace, name)
         folder = self._root() / workspace / name
         with translated():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -16,6 +16,7 @@ from footplate.storage.files import RunFiles
 from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
 from footplate.storage.models import Models
+from footplate.storage.object_records import ObjectRecords
 from footplate.storage.registry import Computes, Endpoints, Environments, Locks
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
@@ -47,7 +48,8 @@ class Storage:
         self.secrets = Secrets(database, seal)
         self.endpoints = Endpoints(database, seal)
         self.logins = LoginFile(home, seal)
-        self.datastores = Datastores(home, database, seal)
+        self.object_records = ObjectRecords(home)
+        self.datastores = Datastores(home, database, seal, self.object_records.namespace)
         self.workspace_deletion = WorkspaceDeletion(database, self.deletion, self.datastores)
         self.datasets = DatasetTable(database)
         self.lineage = LineageTable(database, keys)

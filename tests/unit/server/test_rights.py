@@ -40,7 +40,7 @@ REACH: dict[Reach, set[str]] = {
     },
     Reach.ITSELF: {
         "beat", "get_data_of_run", "get_orders", "join_node", "open_datastore_for_run", "report_node_event",
-        "report_prepared", "save_checkpoints", "show_stacks", "take_shipment",
+        "report_prepared", "save_checkpoints", "show_stacks", "take_shipment", "upload_directly",
     },
     Reach.NOTHING: {
         "build_lock", "change_compute", "change_experiment", "clear_built", "create_workspace", "delete_compute",

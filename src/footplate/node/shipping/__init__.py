@@ -5,9 +5,10 @@
 - `shipper`: which logs and journals of the node are shipped, and how often (with `footplate.shipping`).
 - `disk_wait`: full disks: waits that are recorded and limited, and the disk of the node itself.
 - `outputs`: collect `./outputs` when the ranks have ended.
+- `direct_upload`: send a large file straight to the server's object store.
 - `checkpoints`: save `./checkpoints` while the ranks run, and restore it for the next attempt.
 - `salvage`: ship what an earlier attempt with a lost agent left.
 
 `tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `outputs`; `tests/e2e/test_sdk_restart.py` covers
-`salvage`.
+`salvage`, and `tests/conformance/test_direct_outputs.py` covers `direct_upload`.
 """

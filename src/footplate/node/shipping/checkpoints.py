@@ -73,7 +73,7 @@ def restore(link: Link, home: str | None, folder: NodeFolder, orders: NodeOrders
     for name, file in found.items():
         target = os.path.join(folder.wd, CHECKPOINTS, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        snapshot.bring(file.digest or "", link, home, blobs)
+        snapshot.bring_file(file.digest or "", link, home, blobs)
         blobs.copy_to(file.digest or "", target)
     return {name: file.digest or "" for name, file in found.items() if file.path.startswith(f"{own}/")}
 
@@ -87,7 +87,7 @@ class CheckpointSaver:
     ) -> None:  # fmt: skip
         self._link, self._folder, self._writers, self._say = link, folder, writers, say
         self._prefix, self._limit = checkpoint_folder(orders.node), orders.full_disk_seconds
-        self._store = store_of(home, link, folder, keep=True)
+        self._store = store_of(home, link, folder, orders, keep=True, say=say)
         self._look_seconds = look_seconds
         self._index = os.path.join(folder.path, "checkpoints.json")
         self._saved = _read_index(self._index)

@@ -10,14 +10,21 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from footplate.content.blobs import BlobFolder, hash_file
+from footplate.domain.launch import NodeOrders
 from footplate.domain.records import FileView
 from footplate.errors import FootplateError
+from footplate.lazy import Deferred
 from footplate.node.node_directory import NodeFolder, is_full, regular_files
 from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.server_link import Link
+
+if TYPE_CHECKING:
+    from footplate.node.shipping import direct_upload
+else:
+    direct_upload = Deferred("footplate.node.shipping.direct_upload")  # few runs have large files
 
 BATCH = 500
 LARGE = 32 << 20
@@ -38,14 +45,12 @@ class Output:
 
 
 def collect(
-    names: Sequence[str], link: Link, home: str | None, folder: NodeFolder, keep: bool, say: Say, limit: float | None
+    names: Sequence[str], store: LocalStore | ServerStore, link: Link, folder: NodeFolder, say: Say, limit: float | None
 ) -> list[str]:
     """Store every file of the directories `names` as `<directory>/<path>`; a name that the run already has stays.
 
-    `keep`: the node directory will stay, so nothing is moved out of it. Return the names of files for which there was
-    no disk space in `limit` seconds.
+    Return the names of files for which there was no disk space in `limit` seconds.
     """
-    store = store_of(home, link, folder, keep)
     collection = _Collection(store, link, DiskWait(link, limit, say), say)
     collection.name(store.moved_before())
     batch: list[Output] = []
@@ -107,9 +112,14 @@ class _Collection:
             self._say(f"{name} already exists in the run and stays as it is")
 
 
-def store_of(home: str | None, link: Link, folder: NodeFolder, keep: bool) -> LocalStore | ServerStore:
-    """Return the store in which a node puts files: the server's own on its machine, or the server. See `collect`."""
-    return LocalStore(home, folder, keep) if home else ServerStore(link)
+def store_of(
+    home: str | None, link: Link, folder: NodeFolder, orders: NodeOrders, keep: bool, say: Say
+) -> LocalStore | ServerStore:
+    """Return the store in which a node puts files: the server's own on its machine, or the server.
+
+    `keep`: the node directory will stay, so nothing is moved out of it.
+    """
+    return LocalStore(home, folder, keep) if home else ServerStore(link, orders.direct_from, say)
 
 
 class LocalStore:
@@ -147,10 +157,12 @@ class LocalStore:
 
 
 class ServerStore:
-    """A store at the server: blobs that it lacks are sent."""
+    """A store at the server: blobs that it lacks are sent, large ones to its object store if it has one."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, direct_from: int | None, say: Say) -> None:
         self._link = link
+        self._direct_from = direct_from
+        self._say = say
 
     def moves(self, _output: Output) -> bool:
         return False
@@ -159,11 +171,18 @@ class ServerStore:
         return []
 
     def put(self, batch: Sequence[Output]) -> list[FileView]:
-        hashed = [(output, *hash_file(output.path)) for output in batch]
-        missing: set[str] = self._link.missing([digest for _, digest, _ in hashed]) if hashed else set()
-        for output, digest, _ in hashed:
+        hashed = [(output, *self._send_directly(output.path)) for output in batch]
+        rest = [digest for _, digest, _, is_stored in hashed if not is_stored]
+        missing: set[str] = self._link.missing(rest) if rest else set()
+        for output, digest, _, _ in hashed:
             if digest in missing:
                 missing.discard(digest)
                 with open(output.path, "rb") as file:
                     self._link.put_blob(digest, file)
-        return [view for output, digest, size in hashed for view in output.views(digest, size)]
+        return [view for output, digest, size, _ in hashed for view in output.views(digest, size)]
+
+    def _send_directly(self, path: str) -> tuple[str, int, bool]:
+        """Return the digest and size of a file, and whether it is in the object store now."""
+        if self._direct_from is None or os.path.getsize(path) < self._direct_from:
+            return (*hash_file(path), False)
+        return direct_upload.send(self._link, path, self._say)

@@ -54,7 +54,8 @@ def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, 
     except OutOfSpace:
         is_shipped, limit = False, 0.0
     names = orders.collect if folder.keeps_wd else ()
-    left_out = outputs.collect(names, link, home, folder, keep=False, say=say, limit=limit)
+    store = outputs.store_of(home, link, folder, orders, keep=False, say=say)
+    left_out = outputs.collect(names, store, link, folder, say, limit)
     cause = not_stored(left_out, not is_shipped, folder, orders.node, orders.full_disk_seconds)
     if cause is not None:
         message = f"attempt {folder.attempt}: {cause.message}; {cause.hint}"

@@ -21,7 +21,7 @@ from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
     from footplate.domain import shipments
-    from footplate.domain.replies import HeartbeatReply, ShipmentReply
+    from footplate.domain.replies import DirectUpload, HeartbeatReply, ShipmentReply
     from footplate.domain.requests import NewDataset
     from footplate.domain.shipments import FilePiece, NodeReport
     from footplate.domain.stacks import ProcessStacks
@@ -164,6 +164,10 @@ class Link:
 
     def put_blob(self, digest: str, file: BinaryIO) -> None:
         self._api.blobs.put(digest, file)
+
+    def upload_directly(self, digest: str, size: int) -> DirectUpload:
+        """Return the parts of a blob that the object store lacks."""
+        return self._api.nodes.upload_directly(self._run, self._node, digest, size)
 
     def get_blob(self, digest: str) -> Iterator[bytes]:
         return self._api.blobs.read(digest)

@@ -9,7 +9,14 @@ from fastapi.responses import StreamingResponse
 
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import RunRecord
-from footplate.domain.replies import AgentTool, HeartbeatReply, NodeEventReply, SavedCheckpoints, ShipmentReply
+from footplate.domain.replies import (
+    AgentTool,
+    DirectUpload,
+    HeartbeatReply,
+    NodeEventReply,
+    SavedCheckpoints,
+    ShipmentReply,
+)
 from footplate.server.hub import Hub
 from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -62,6 +69,11 @@ class NodeStacks(Body):
 class Checkpoints(Body):
     files: list[StrictFile]
     attempt: int
+
+
+class Upload(Body):
+    digest: str
+    size: int
 
 
 class Machine(Body):
@@ -152,6 +164,14 @@ def beat(run: str, node: int, services: ServicesOf, body: Beat | None = None) ->
 def save_checkpoints(run: str, node: int, body: Checkpoints, services: ServicesOf) -> Response:
     """Replace the saved checkpoints of a node by these files, whose blobs are in the store, all at once."""
     return answer(SavedCheckpoints(tuple(services.files.save_checkpoints(run, node, body.files, body.attempt))))
+
+
+@router.post("/runs/{run}/nodes/{node}/uploads", response_model=DirectUpload)
+@requires(Right.SERVE_AS_NODE)
+def upload_directly(run: str, node: int, body: Upload, services: ServicesOf) -> Response:
+    """Return the parts of a blob that the object store lacks, with signed URLs; record it if it lacks none."""
+    services.nodes.record(run, node)
+    return answer(services.object_blobs.upload(body.digest, body.size))
 
 
 @router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)

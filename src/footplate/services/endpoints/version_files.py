@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,11 @@ from footplate.storage import Storage
 
 
 class VersionFiles:
-    def __init__(self, home: Path, store: Storage) -> None:
+    def __init__(self, home: Path, store: Storage, bring: Callable[[str], None]) -> None:
+        """`bring(digest)` makes sure that a blob is in the server's own folder."""
         self._root = home / "serving"
         self._store = store
+        self._bring = bring
 
     def config(self, run: str) -> Path:
         return self._root / "versions" / run / "config.json"
@@ -80,6 +82,7 @@ class VersionFiles:
         for file in model.files:
             target = folder / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
+            self._bring(str(file.digest))
             self._store.blobs.copy_to(str(file.digest), str(target))
         return {
             "name": model.name,
