@@ -444,7 +444,7 @@ with open("outputs/small.txt", "w") as file:
 
 
 def test_large_outputs_go_directly_to_the_object_store(
-    server: Server, cluster: Any, here: Environment, home: Path, bucket: Path
+    server: ServerInside, cluster: Any, here: Environment, home: Path, bucket: Path
 ) -> None:
     server.stop()
     lines = ["[jobs]", "direct_outputs = 8 MiB", "[store]", "kind = s3", "bucket = bucket", "prefix = team"]
