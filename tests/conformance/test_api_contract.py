@@ -8,7 +8,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 from footplate import api
 from footplate.api import PREFIX, ApiClient
+from footplate.domain import records, replies, shipments, stacks
 from footplate.server.app import create_app
 from footplate.server.hub import Hub
 
@@ -65,9 +66,14 @@ def example(kind: Any) -> Any:
     return {str: "x", int: 1, float: 1.0, bool: True, bytes: b"x"}.get(kind, "x")
 
 
+def hints_of(method: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of a method; some modules of the client import theirs only for type checkers."""
+    return typing.get_type_hints(method, localns={**vars(records), **vars(shipments), **vars(stacks), **vars(replies)})
+
+
 def request_of(noun: str, name: str) -> dict[str, Any]:
     method = getattr(getattr(ApiClient(Recorder()), noun), name)  # type: ignore[arg-type]
-    hints = typing.get_type_hints(method)
+    hints = hints_of(method)
     with pytest.raises(Sent) as sent:
         found = method(**{each: example(hints[each]) for each in inspect.signature(method).parameters})
         next(found)
@@ -148,9 +154,11 @@ def test_client_method_sends_a_described_request(noun: str, name: str) -> None:
 def test_client_method_returns_the_described_model(noun: str, name: str) -> None:
     operation = OPERATIONS[operation_of(request_of(noun, name))]
     method = getattr(getattr(ApiClient(Recorder()), noun), name)  # type: ignore[arg-type]
-    returned = typing.get_type_hints(method)["return"]
+    returned = hints_of(method)["return"]
     page = typing.get_args(returned)[0] if typing.get_origin(returned) is Iterator else None
-    expected = f"{page.__name__}Page" if dataclasses.is_dataclass(page) else getattr(returned, "__name__", "")
+    expected = (
+        f"{getattr(page, '__name__', '')}Page" if dataclasses.is_dataclass(page) else getattr(returned, "__name__", "")
+    )
     if dataclasses.is_dataclass(returned) or dataclasses.is_dataclass(page):
         (response,) = (each for status, each in operation["responses"].items() if status.startswith("2"))
         schema = response["content"]["application/json"]["schema"]
