@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,11 +11,11 @@ from pathlib import Path
 
 from ray.job_submission import JobStatus, JobSubmissionClient
 
-from bench.harness import Options, Report, Row, Target, interleave, wait_for
+from bench.harness import Options, Report, Target, wait_for
 from bench.homes import WORKSPACE, footplate_home
-from bench.machine import free_port, temporary_folder, tool
+from bench.machine import free_port, tool
 from bench.peers.ray_head import ray_head
-from bench.stamps import SCRIPT, Stamps
+from bench.stamps import Start, compare
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.compute.targets import ComputeTarget
 
@@ -35,21 +34,7 @@ The clients of rows without (CLI) are warm. Every run has ended before the next 
 
 def run(options: Options) -> Report:
     report = Report("ray_latency", "submit → first line of the user's script on Ray", "ms", OURS, CAVEATS)
-    with temporary_folder() as folder:
-        source = folder / "source"
-        source.mkdir()
-        shutil.copy(SCRIPT, source)
-        stamps = Stamps(folder)
-        with _contestants(folder, source) as starts:
-            for start in starts.values():
-                stamps.measure(start)  # warm up
-            warmed = len(stamps.pids)
-            measures = {who: (lambda start=start: stamps.measure(start)) for who, start in starts.items()}
-            samples = interleave(options.pick(16, 3), measures, {OURS_CLI: 2, RAY_CLI: 2})
-    report.rows = [Row(who, values) for who, values in samples.items()]
-    count = warmed + sum(len(values) for values in samples.values())
-    report.check("each run was a process of its own", len(stamps.pids) == count, f"{len(stamps.pids)} of {count}")
-    report.check("no script began before it was submitted", stamps.early == 0, stamps.early)
+    compare(report, _contestants, options.pick(16, 3), {OURS_CLI: 2, RAY_CLI: 2})
     report.targets = [
         Target("over Ray's own job, warm clients", 1 / report.ratio(RAY), "×", at_most=1.15),
         Target("over Ray's own job, CLI", report.row(OURS_CLI).median / report.row(RAY_CLI).median, "×", at_most=1.15),
@@ -58,7 +43,7 @@ def run(options: Options) -> Report:
 
 
 @contextmanager
-def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Callable[[str], Callable[[], object]]]]:
+def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Start]]:
     os.environ["RAY_AUTH_MODE"] = "disabled"
     with ray_head(folder) as address, _server(folder), footplate_home(folder) as workspace:
         workspace.write_config(str(source))
@@ -91,7 +76,7 @@ def _process(command: list[str], folder: Path) -> Callable[[], object]:
     return process.wait
 
 
-def _footplate(workspace: Workspace, source: Path) -> Callable[[str], Callable[[], object]]:
+def _footplate(workspace: Workspace, source: Path) -> Start:
     experiment = Experiment(workspace, WORKSPACE)
 
     def start(stamp: str) -> Callable[[], object]:
@@ -105,7 +90,7 @@ def _footplate_command(stamp: str) -> list[str]:
     return [tool("footplate"), "run", "--wait", "--target", "ray", "stamp.py", stamp]
 
 
-def _ray(address: str, source: Path) -> Callable[[str], Callable[[], object]]:
+def _ray(address: str, source: Path) -> Start:
     client = JobSubmissionClient(address)
     ends = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.STOPPED)
 

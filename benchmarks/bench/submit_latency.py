@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,11 +14,11 @@ import mlflow
 from mlflow.projects import run as mlflow_run
 from ray.job_submission import JobStatus, JobSubmissionClient
 
-from bench.harness import Options, Report, Row, Target, interleave, wait_for
+from bench.harness import Options, Report, Target, wait_for
 from bench.homes import WORKSPACE, footplate_home
-from bench.machine import temporary_folder, tool
+from bench.machine import tool
 from bench.peers.ray_head import ray_head
-from bench.stamps import SCRIPT, Stamps
+from bench.stamps import Start, compare
 from footplate import Experiment, ScriptRunConfig, Workspace
 
 BARE = "python script.py"
@@ -50,24 +49,8 @@ entry_points:
 
 def run(options: Options) -> Report:
     report = Report("submit_latency", "submit → first line of the user's script, warm", "ms", OURS, CAVEATS)
-    rounds = options.pick(24, 4)
-    with temporary_folder() as folder:
-        source = folder / "source"
-        source.mkdir()
-        shutil.copy(SCRIPT, source)
-        (source / "MLproject").write_text(MLPROJECT)
-        stamps = Stamps(folder)
-        with _contestants(folder, source) as starts:
-            for start in starts.values():
-                stamps.measure(start)  # warm up
-            warmed = len(stamps.pids)
-            measures = {who: _bound(stamps, start) for who, start in starts.items()}
-            slow = {who: 2 for who in starts if who not in (BARE, OURS)}
-            samples = interleave(rounds, measures, slow)
-    report.rows = [Row(who, values) for who, values in samples.items()]
-    count = warmed + sum(len(values) for values in samples.values())
-    report.check("each run was a process of its own", len(stamps.pids) == count, f"{len(stamps.pids)} of {count}")
-    report.check("no script began before it was submitted", stamps.early == 0, stamps.early)
+    slow = (RAY, MLFLOW, OURS_CLI, RAY_CLI, MLFLOW_CLI)
+    compare(report, _contestants, options.pick(24, 4), dict.fromkeys(slow, 2))
     over = report.row(OURS).median - report.row(BARE).median
     report.targets = [
         Target("over bare python, median", over, "ms", at_most=150),
@@ -76,16 +59,13 @@ def run(options: Options) -> Report:
     return report
 
 
-def _bound(stamps: Stamps, start: Callable[[str], Callable[[], object]]) -> Callable[[], float]:
-    return lambda: stamps.measure(start)
-
-
 @contextmanager
-def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Callable[[str], Callable[[], object]]]]:
+def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Start]]:
     os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder / 'mlflow.db'}"
     mlflow.set_tracking_uri(os.environ["MLFLOW_TRACKING_URI"])
     with footplate_home(folder) as workspace, ray_head(folder) as address:
         workspace.write_config(str(source))
+        (source / "MLproject").write_text(MLPROJECT)
         yield {
             BARE: lambda stamp: _process([sys.executable, "stamp.py", stamp], source),
             OURS: _footplate(workspace, source),
@@ -102,7 +82,7 @@ def _process(command: list[str], folder: Path) -> Callable[[], object]:
     return process.wait
 
 
-def _footplate(workspace: Workspace, source: Path) -> Callable[[str], Callable[[], object]]:
+def _footplate(workspace: Workspace, source: Path) -> Start:
     experiment = Experiment(workspace, WORKSPACE)
 
     def start(stamp: str) -> Callable[[], object]:
@@ -114,7 +94,7 @@ def _footplate(workspace: Workspace, source: Path) -> Callable[[str], Callable[[
     return start
 
 
-def _ray(address: str, source: Path) -> Callable[[str], Callable[[], object]]:
+def _ray(address: str, source: Path) -> Start:
     client = JobSubmissionClient(address)
     ends = (JobStatus.SUCCEEDED, JobStatus.FAILED, JobStatus.STOPPED)
 
