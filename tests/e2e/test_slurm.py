@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import footplate
-from azureml.core import Environment, Experiment, Workspace
+from azureml.core import Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from footplate.testing.networks import PrivateNetwork, ServerInside
@@ -24,10 +24,13 @@ from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
 
 
 @pytest.fixture
-def cluster(home: Path, private_network: PrivateNetwork) -> Iterator[SlurmCluster]:
-    if reason := why_no_slurm():
+def cluster(home: Path, private_network: PrivateNetwork, request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A cluster; a parameter of a test limits the memory of its jobs."""
+    limits_memory: bool = getattr(request, "param", False)
+    if reason := why_no_slurm(limits_memory=limits_memory):
         pytest.skip(reason)
-    with SlurmCluster(private_network, hide=[home, Path(footplate.__file__).parents[1]]) as cluster:
+    hidden = [home, Path(footplate.__file__).parents[1]]
+    with SlurmCluster(private_network, hide=hidden, limits_memory=limits_memory) as cluster:
         yield cluster
 
 
@@ -128,7 +131,7 @@ def test_a_server_elsewhere_calls_slurm_over_ssh(
 SAVES_ON_WARNING = """
 import os, signal, sys, time
 from azureml.core import Run
-run, state = Run.get_context(), "checkpoints/state.txt"
+run, state, then = Run.get_context(), "checkpoints/state.txt", sys.argv[1]
 first = int(open(state).read()) if os.path.exists(state) else 0
 for step in range(first, first + 2):
     run.log("loss", step, step=step)
@@ -136,37 +139,63 @@ def save(*_):
     os.makedirs("checkpoints", exist_ok=True)
     with open(state, "w") as file:
         file.write("2")
-    sys.exit(1)
+    print("saved", flush=True)
+    if then == "exit":
+        sys.exit(1)
 if first == 0:
     signal.signal(signal.SIGUSR1, save)
     while True:
         time.sleep(0.1)
 """
+STARVES = "print('eats', flush=True)\nfood = bytearray(2**30)\nprint('full', flush=True)"
 
 
-def test_slurms_warning_of_its_time_limit_lets_the_script_save(
+@pytest.mark.parametrize("cluster", [True], indirect=True, ids=["limits_memory"])
+def test_limits_of_time_and_memory_end_runs_or_begin_attempts(
     target: Any, cluster: SlurmCluster, here: Environment
 ) -> None:
-    """Slurm warns at its first look at the job, because the warning is as long as the limit."""
-    config = describe(target, here, SAVES_ON_WARNING)
-    config.run_config.max_attempts = 2
-    config.run_config.warning_signal = "SIGUSR1"
-    config.run_config.engine_options = {"time_limit": 5, "warning": 300}
-    run = Experiment(target.workspace, "slurm").submit(config)
-    run.wait_for_completion()
-    assert run.attempt == 2
-    assert run.get_metrics()["loss"] == [0, 1, 2, 3]
-    assert "──── the time limit is near: SIGUSR1" in log_of(run)
+    """Slurm warns at its first look at a job, because the warning is as long as the limit."""
+
+    def start(text: str, *arguments: str, **options: Any) -> Run:
+        config = describe(target, here, text, *arguments)
+        config.run_config.max_attempts = 2
+        config.run_config.warning_signal = "SIGUSR1"
+        config.run_config.engine_options = options
+        return Experiment(target.workspace, "slurm").submit(config)
+
+    small = ["--mem=500M"]
+    leaves = start(SAVES_ON_WARNING, "exit", time_limit=5, warning=300, sbatch=small)
+    stays = start(SAVES_ON_WARNING, "stay", time_limit=5, warning=300, sbatch=small)
+    starves = start(STARVES, sbatch=small)
+    starves.wait_for_completion(raise_on_error=False)
+    assert (starves.get_status(), starves.attempt) == ("Failed", 1)
+    assert "out-of-memory killer" in starves.get_details()["error"]["error"]["message"]
+    assert log_of(starves) == "eats\n"
+
+    wait_until(lambda: "saved" in log_of(stays))
+    (job,) = cluster.call("squeue", "--noheader", f"--name=footplate-{stays.id}-1", "--format=%i").split()
+    cluster.call("scontrol", "update", f"jobid={job}", "EndTime=now")
+    for run in (leaves, stays):
+        run.wait_for_completion()
+        assert run.attempt == 2
+        assert run.get_metrics()["loss"] == [0, 1, 2, 3]
+        assert "──── the time limit is near: SIGUSR1" in log_of(run)
+    assert any("the time limit of slurm ended the run" in line.text for line in stays.story())
     wait_until(lambda: not cluster.call("squeue", "--noheader"))
 
 
 ATTEMPT = """
 import os, sys, time
 from azureml.core import Run
-folder, attempt = sys.argv[1], os.environ["FOOTPLATE_ATTEMPT"]
-Run.get_context().log("attempt", int(attempt))
+folder, attempt, saved = sys.argv[1], os.environ["FOOTPLATE_ATTEMPT"], "checkpoints/attempts"
+before = open(saved).read() if os.path.exists(saved) else ""
+run = Run.get_context()
+run.log("attempt", int(attempt), step=int(attempt))
+os.makedirs("checkpoints", exist_ok=True)
+with open(saved, "w") as file:
+    file.write(before + attempt)
 with open(os.path.join(folder, "starts"), "a") as file:
-    file.write(attempt + "\\n")
+    file.write(f"{attempt} after {before} on {os.uname().nodename}\\n")
 while not os.path.exists(os.path.join(folder, "go" + attempt)):
     time.sleep(0.05)
 """
@@ -179,24 +208,28 @@ def test_failures_of_the_cluster_begin_new_attempts_of_the_run(
     config.run_config.max_attempts = 4
     run = Experiment(target.workspace, "slurm").submit(config)
 
+    def starts() -> list[str]:
+        return (tmp_path / "starts").read_text().splitlines() if (tmp_path / "starts").exists() else []
+
     def attempt(number: int) -> str:
         """Wait until this attempt runs, as the only job of the run, and return its number in Slurm."""
-        starts = tmp_path / "starts"
-        wait_until(lambda: starts.exists() and starts.read_text() == "".join(f"{n + 1}\n" for n in range(number)))
+        wait_until(lambda: len(starts()) == number)
         wait_until(lambda: run.get_status() == "Running")
+        wait_until(lambda: run.get_metrics().get("attempt") in (number, [*range(1, number + 1)]))
         (job,) = cluster.call(
             "squeue", "--noheader", "--states=RUNNING", f"--name=footplate-{run.id}-{number}", "--format=%i"
         ).split()
         return job
 
     attempt(1)
-    cluster.call("scontrol", "update", "nodename=n0", "state=down", "reason=test")
+    wait_until(lambda: "checkpoints/attempts" in run.get_file_names())
+    cluster.kill_node("n0")
     attempt(2)
     urgent = cluster.call(
         "sbatch",
         "--parsable",
         "--partition=urgent",
-        "--nodes=3",
+        "--nodes=2",
         "--exclusive",
         "--output=/dev/null",
         "--wrap=sleep 600",
@@ -209,5 +242,7 @@ def test_failures_of_the_cluster_begin_new_attempts_of_the_run(
     attempt(4)
     (tmp_path / "go4").touch()
     run.wait_for_completion()
-    assert (tmp_path / "starts").read_text().split() == ["1", "2", "3", "4"]
+    assert starts()[:2] == ["1 after  on n0", "2 after 1 on n1"]
+    assert [line.split()[0] for line in starts()] == ["1", "2", "3", "4"]
+    assert any("slurm lost a node of the run" in line.text for line in run.story())
     wait_until(lambda: not cluster.call("squeue", "--noheader"))
