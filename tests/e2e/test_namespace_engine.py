@@ -180,8 +180,11 @@ def test_cancel_ends_the_script(cluster: Any, here: Environment, tmp_path: Path)
 
 
 BUILT = """
-import sys, needed
+import os, sys, needed
 print("version", needed.version, "in", sys.prefix, flush=True)
+os.makedirs("outputs", exist_ok=True)
+with open("outputs/rank_" + os.environ["RANK"], "wb") as file:
+    file.write(os.environ["RANK"].encode() * (9 << 20))
 """
 
 
@@ -207,6 +210,11 @@ def test_nodes_that_share_a_directory_build_an_environment_once(
         log = log_of(run, f"user_logs/std_log_process_0{rank}.txt")
         assert log == f"version 99.5 in {built.parents[1]}\n"
     assert list(shared.glob("tools/*/bin/uv")), "the node had a uv of its own"
+    for rank in (0, 1):
+        run.download_file(f"outputs/rank_{rank}", f"rank_{rank}")
+        assert Path(f"rank_{rank}").read_bytes() == str(rank).encode() * (9 << 20)
+        assert "handed over through the shared directory" in log_of(run, f"system_logs/node_{rank}.txt")
+    assert list(shared.glob("handover/*")) == []
     assert not list(roots.glob("*/environments")) and not list(roots.glob("*/tools"))
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from footplate.domain.replies import (
         AgentTool,
         DirectUpload,
+        Handover,
         HeartbeatReply,
         NodeEventReply,
         SavedCheckpoints,
@@ -79,6 +80,11 @@ class NodesApi(ApiNoun):
         """Return the parts of a blob that the object store lacks, with URLs to send them to."""
         body = {"digest": digest, "size": size}
         return from_json(replies.DirectUpload, self._post("/runs/{run}/nodes/{node}/uploads", body, run=run, node=node))
+
+    def hand_over(self, run: str, node: int, digest: str, size: int, probe: bool = False) -> Handover:
+        """Let the server take a file from the shared directory of the target; `probe`: only see whether it could."""
+        body = {"digest": digest, "size": size, "probe": probe}
+        return from_json(replies.Handover, self._post("/runs/{run}/nodes/{node}/handovers", body, run=run, node=node))
 
     def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
         body = {"attempt": attempt}

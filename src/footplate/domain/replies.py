@@ -167,6 +167,13 @@ class DirectUpload:
 
 
 @dataclass(frozen=True)
+class Handover:
+    """`taken`: the server has the file. Otherwise it does not see the directory, and the file is to be sent."""
+
+    taken: bool
+
+
+@dataclass(frozen=True)
 class HeartbeatReply:
     """`stop` tells a node agent to stop its ranks, and a client that its run has ended.
 

@@ -58,3 +58,8 @@ class Shipment:
 
 def encoded(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode("ascii")
+
+
+def handover_name(run: str, node: int, digest: str) -> str:
+    """Return the name, below a directory that a node shares with the server, of a file that the server is to take."""
+    return f"handover/{run}-{node}-{digest}"

@@ -41,6 +41,7 @@ from typing import Protocol
 
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
+from footplate.services.artifacts.handovers import HandoverService
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
@@ -111,6 +112,7 @@ class Services:
         )
         store.datastores.lie_in(read_store(home))
         self.object_blobs = ObjectBlobs(store, home)
+        self.handovers = HandoverService(store)
         self.datastores = DatastoreService(store)
         self.store_files = StoreFileService(store)
         self.datasets = DatasetService(store)

@@ -6,9 +6,11 @@
 - `disk_wait`: full disks: waits that are recorded and limited, and the disk of the node itself.
 - `outputs`: collect `./outputs` when the ranks have ended.
 - `direct_upload`: send a large file straight to the server's object store.
+- `handover`: hand a large file to the server through a shared directory.
 - `checkpoints`: save `./checkpoints` while the ranks run, and restore it for the next attempt.
 - `salvage`: ship what an earlier attempt with a lost agent left.
 
 `tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `outputs`; `tests/e2e/test_sdk_restart.py` covers
 `salvage`, and `tests/conformance/test_direct_outputs.py` covers `direct_upload`.
+`tests/unit/services/artifacts/test_handovers.py` covers `handover`.
 """

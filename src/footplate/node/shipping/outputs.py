@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
 
+from footplate import environ
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.launch import NodeOrders
 from footplate.domain.records import FileView
@@ -22,8 +23,9 @@ from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.server_link import Link
 
 if TYPE_CHECKING:
-    from footplate.node.shipping import direct_upload
+    from footplate.node.shipping import direct_upload, handover
 else:
+    handover = Deferred("footplate.node.shipping.handover")
     direct_upload = Deferred("footplate.node.shipping.direct_upload")  # few runs have large files
 
 BATCH = 500
@@ -119,7 +121,11 @@ def store_of(
 
     `keep`: the node directory will stay, so nothing is moved out of it.
     """
-    return LocalStore(home, folder, keep) if home else ServerStore(link, orders.direct_from, say)
+    if home:
+        return LocalStore(home, folder, keep)
+    root = os.environ.get(environ.SHARED)
+    shared = handover.SharedFolder(link, root, orders.run, orders.node, say) if root else None
+    return ServerStore(link, orders.direct_from, shared, say)
 
 
 class LocalStore:
@@ -157,10 +163,14 @@ class LocalStore:
 
 
 class ServerStore:
-    """A store at the server: blobs that it lacks are sent, large ones to its object store if it has one."""
+    """A store at the server: blobs that it lacks are sent.
 
-    def __init__(self, link: Link, direct_from: int | None, say: Say) -> None:
+    Large ones go to its object store if it has one, or through a directory that both see.
+    """
+
+    def __init__(self, link: Link, direct_from: int | None, shared: handover.SharedFolder | None, say: Say) -> None:
         self._link = link
+        self._shared = shared
         self._direct_from = direct_from
         self._say = say
 
@@ -174,12 +184,17 @@ class ServerStore:
         hashed = [(output, *self._send_directly(output.path)) for output in batch]
         rest = [digest for _, digest, _, is_stored in hashed if not is_stored]
         missing: set[str] = self._link.missing(rest) if rest else set()
-        for output, digest, _, _ in hashed:
+        for output, digest, size, _ in hashed:
             if digest in missing:
                 missing.discard(digest)
-                with open(output.path, "rb") as file:
-                    self._link.put_blob(digest, file)
+                self._send(output.path, digest, size)
         return [view for output, digest, size, _ in hashed for view in output.views(digest, size)]
+
+    def _send(self, path: str, digest: str, size: int) -> None:
+        if self._shared is not None and size >= handover.SMALLEST and self._shared.hand_over(path, digest, size):
+            return
+        with open(path, "rb") as file:
+            self._link.put_blob(digest, file)
 
     def _send_directly(self, path: str) -> tuple[str, int, bool]:
         """Return the digest and size of a file, and whether it is in the object store now."""

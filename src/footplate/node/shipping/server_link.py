@@ -169,5 +169,9 @@ class Link:
         """Return the parts of a blob that the object store lacks."""
         return self._api.nodes.upload_directly(self._run, self._node, digest, size)
 
+    def hand_over(self, digest: str, size: int, probe: bool) -> bool:
+        """Return whether the server has taken the file from the directory that it shares with this node."""
+        return self._api.nodes.hand_over(self._run, self._node, digest, size, probe).taken
+
     def get_blob(self, digest: str) -> Iterator[bytes]:
         return self._api.blobs.read(digest)

@@ -12,6 +12,7 @@ from footplate.domain.records import RunRecord
 from footplate.domain.replies import (
     AgentTool,
     DirectUpload,
+    Handover,
     HeartbeatReply,
     NodeEventReply,
     SavedCheckpoints,
@@ -74,6 +75,12 @@ class Checkpoints(Body):
 class Upload(Body):
     digest: str
     size: int
+
+
+class PlacedFile(Body):
+    digest: str
+    size: int
+    probe: bool = False
 
 
 class Machine(Body):
@@ -172,6 +179,14 @@ def upload_directly(run: str, node: int, body: Upload, services: ServicesOf) -> 
     """Return the parts of a blob that the object store lacks, with signed URLs; record it if it lacks none."""
     services.nodes.record(run, node)
     return answer(services.object_blobs.upload(body.digest, body.size))
+
+
+@router.post("/runs/{run}/nodes/{node}/handovers", response_model=Handover)
+@requires(Right.SERVE_AS_NODE)
+def hand_over(run: str, node: int, body: PlacedFile, services: ServicesOf) -> Response:
+    """Take a file that the node has placed in the shared directory of its target, if the server sees it."""
+    services.nodes.record(run, node)
+    return answer(Handover(services.handovers.take(run, node, body.digest, body.size, body.probe)))
 
 
 @router.post("/runs/{run}/nodes/{node}/stacks", status_code=204)
