@@ -41,7 +41,7 @@ _TEMPORARY = ".aside"
 _DAMAGED = ".damaged"
 _CHECKED_FIRST = 64 << 20  # bytes: a larger blob is hashed while it is read, so that its reader need not wait
 _REMEMBERED = 10_000
-_RENEW_SECONDS = 3600.0
+_RENEW_SECONDS = 300.0
 _KEPT_DAMAGE = 30 * 24 * 3600.0  # seconds that the content of a damaged blob is kept for an examination
 _FORGOTTEN = 24 * 3600.0  # the writer of a temporary file of this age is dead
 

@@ -10,7 +10,7 @@ Runs
     stacks         stack traces of running processes
     metrics        journals in, series out; covered by the storage suite and `tests/e2e`
     files          artifacts and logs of runs
-    artifacts/     large files that do not pass through the HTTP API
+    artifacts/     contents of large files: object store, shared directory, replaced checkpoints
 Nodes
     nodes          requests of node agents
     shipments      events and pieces of files that arrive together

@@ -14,6 +14,7 @@ from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
+from footplate.services.artifacts.superseded import Collect, SupersededContents
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
 
@@ -31,10 +32,14 @@ class Tail:
 
 
 class FileService:
-    def __init__(self, store: Storage, publish: Callable[[str], None], objects: ObjectBlobs) -> None:
+    def __init__(
+        self, store: Storage, publish: Callable[[str], None], objects: ObjectBlobs,
+        superseded: Callable[[Collect], SupersededContents] = SupersededContents,
+    ) -> None:  # fmt: skip
         self._store = store
         self._objects = objects
         self._publish = publish
+        self._superseded = superseded(lambda digests, grace: self._collect(grace, False, digests))
 
     def list(self, run: str, prefix: str = "") -> list[FileView]:
         """Return artifacts and logs together, by path. A log that is also an artifact appears once."""
@@ -140,7 +145,9 @@ class FileService:
                     f"{file.path!r} is not a checkpoint of node {node}", f"its paths begin with {folder}/"
                 )
             check_content(self._store, file)
+        before = {file.digest for file in self._store.files.list(run, f"{folder}/") if file.digest is not None}
         skipped = self._store.files.replace(run, folder, files, time.time(), attempt)
+        self._superseded.add(before - {file.digest for file in files})
         self._publish(f"run:{run}")
         return skipped
 
@@ -188,8 +195,11 @@ class FileService:
 
     def collect_garbage(self, older_than: float, dry_run: bool) -> CollectedGarbage:
         """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
-        local = collect_garbage(self._store, older_than, dry_run)
-        remote = self._objects.collect_garbage(older_than, dry_run)
+        return self._collect(older_than, dry_run, None)
+
+    def _collect(self, older_than: float, dry_run: bool, only: set[str] | None) -> CollectedGarbage:
+        local = collect_garbage(self._store, older_than, dry_run, only)
+        remote = self._objects.collect_garbage(older_than, dry_run, only)
         return CollectedGarbage(*(here + there for here, there in zip(astuple(local), astuple(remote), strict=True)))
 
     def put_blob(self, digest: str, chunks: Iterable[bytes]) -> None:

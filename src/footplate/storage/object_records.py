@@ -19,7 +19,7 @@ from footplate.content.blobs import check_digest
 from footplate.disk import atomic_write
 from footplate.storage.database_errors import translated
 
-_RENEW_SECONDS = 3600.0
+_RENEW_SECONDS = 300.0
 _NAMESPACE = "namespace"
 
 

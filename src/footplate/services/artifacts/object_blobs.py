@@ -152,16 +152,16 @@ class ObjectBlobs:
 
     # ── upkeep ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def collect_garbage(self, older_than: float, dry_run: bool) -> CollectedGarbage:
-        """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+    def collect_garbage(self, older_than: float, dry_run: bool, only: set[str] | None = None) -> CollectedGarbage:
+        """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds; `only` these, or all."""
         limit = time.time() - older_than
-        known = list(self._records.walk())
+        known = [each for each in self._records.walk() if only is None or each[0] in only]
         needed = needed_digests(self._storage.database, self._storage.blobs) if known else set[str]()
         unneeded = [(digest, record, at) for digest, record, at in known if digest not in needed]
         old = [(digest, record) for digest, record, at in unneeded if at < limit]
         recent = [record.size for _, record, at in unneeded if at >= limit]
         removed = [record.size for digest, record in old if dry_run or self._remove(digest, record, limit)]
-        if not dry_run:
+        if not dry_run and only is None:
             self._remove_forgotten()
         return CollectedGarbage(len(removed), sum(removed), len(recent), sum(recent))
 

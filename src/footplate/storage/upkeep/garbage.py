@@ -15,18 +15,24 @@ from footplate.errors import Conflict
 from footplate.storage.store import Storage
 from footplate.storage.upkeep.references import files_of_manifest, needed_digests
 
+_MANIFEST_SECONDS = 24 * 3600.0
+"""How long a manifest stands for its files while only some contents are collected."""
 
-def collect_garbage(store: Storage, older_than: float, dry_run: bool) -> CollectedGarbage:
-    """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
+
+def collect_garbage(store: Storage, older_than: float, dry_run: bool, only: set[str] | None = None) -> CollectedGarbage:
+    """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds; `only` these, if given."""
     _check_only_database(store)
     blobs, limit = store.blobs, time.time() - older_than
-    old, recent = dict[str, int](), dict[str, int]()
+    old, recent, unsubmitted = dict[str, int](), dict[str, int](), set[str]()
+    before = limit if only is None else min(limit, time.time() - _MANIFEST_SECONDS)
     for digest, info in blobs.walk():  # before the references: content that is stored later is not a candidate
         (old if info.st_ctime < limit else recent)[digest] = info.st_size
+        if info.st_ctime >= before:
+            unsubmitted.add(digest)
     needed = needed_digests(store.database, blobs)
-    for digest in recent.keys() - needed:
+    for digest in unsubmitted - needed:
         needed.update(entry.content for entry in files_of_manifest(digest, blobs))
-    unneeded = old.keys() - needed
+    unneeded = (old.keys() if only is None else old.keys() & only) - needed
     removed = unneeded if dry_run else _remove(store, unneeded, limit)
     waiting = recent.keys() - needed
     return CollectedGarbage(
