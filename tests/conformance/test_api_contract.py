@@ -49,6 +49,9 @@ class Recorder:
     def stream(self, path: str, query: Any = None) -> Any:
         raise Sent({"method": "GET", "path": path, "query": query})
 
+    def upgrade(self, path: str, protocol: str) -> Any:
+        raise Sent({"method": "POST", "path": path})
+
 
 def example(kind: Any) -> Any:
     """Return a value of this type with every optional part present."""
@@ -112,9 +115,9 @@ def test_operation_is_described_completely(key: tuple[str, str]) -> None:
     assert all(parameter["schema"] for parameter in operation.get("parameters", ()))
     for content in operation.get("requestBody", {}).get("content", {}).values():
         assert content["schema"]
-    (status,) = (status for status in operation["responses"] if status.startswith("2"))
+    (status,) = (status for status in operation["responses"] if status.startswith(("101", "2")))
     content = operation["responses"][status].get("content", {})
-    assert (status == "204") == (not content)
+    assert (status in ("101", "204")) == (not content)
     assert all(each["schema"] for each in content.values())
     assert operation["responses"]["default"]["content"]["application/json"]["schema"]
 
@@ -127,6 +130,7 @@ def test_only_get_requests_and_deletions_lack_a_body_model() -> None:
         ("POST", "/notifications/test"),
         ("POST", "/runs/{run}/complete"),
         ("POST", "/runs/{run}/heartbeat"),
+        ("POST", "/runs/{run}/tunnel"),
         ("POST", "/locks/{digest}/build"),
         ("POST", "/workspaces/{workspace}/endpoints/{name}/token"),
         ("POST", "/workspaces/{workspace}/datastores/{name}/access"),

@@ -34,6 +34,10 @@ class Requester(Protocol):
 
     def stream(self, path: str, query: Optional[Query] = None) -> Iterator[bytes]: ...
 
+    def upgrade(self, path: str, protocol: str) -> Any:
+        """POST, and return the socket of the connection, which speaks another protocol from there on."""
+        ...
+
 
 class ApiNoun:
     """Requests about one kind of thing.
@@ -66,6 +70,9 @@ class ApiNoun:
 
     def _download(self, template: str, query: Optional[Query] = None, **path: Any) -> Iterator[bytes]:
         return self._transport.stream(_filled(template, path), query)
+
+    def _upgrade(self, template: str, protocol: str, **path: Any) -> Any:
+        return self._transport.upgrade(_filled(template, path), protocol)
 
     def _items(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> Iterator[T]:
         """Yield the items of a list; each page is requested when it is needed."""

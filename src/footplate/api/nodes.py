@@ -97,6 +97,10 @@ class NodesApi(ApiNoun):
         body = {"key": key, "processes": to_json(list(processes))}
         self._post("/runs/{run}/nodes/{node}/stacks", body, run=run, node=node)
 
+    def open_tunnel(self, run: str, protocol: str) -> Any:
+        """Return a socket to the gateway of web services, for the replica of a service on another machine."""
+        return self._upgrade("/runs/{run}/tunnel", protocol, run=run)
+
     def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> AgentTool:
         """Return the archive of a package for this node: versions of Python and of the GNU C library, and machine."""
         body = {"python": list(python), "machine": machine, "libc": list(libc)}

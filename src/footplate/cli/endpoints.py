@@ -63,14 +63,15 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("state", word(view.state)),
             ("url", view.url),
             ("problem", view.cause.message if view.cause else None),
+            ("waits", next((version.waiting for version in view.versions if version.waiting), None)),
             ("authentication", settings.auth),
             ("description", settings.description),
             ("tags", tag_words(settings.tags)),
             ("created", f"{when(view.created)} ({ago(view.created)})"),
         ]
     )
-    columns = ["version", "state", "share", "models", "workers", "requests", "errors", "p50", "p99"]
-    table(columns, [_row(version) for version in view.versions], right=columns[4:], drop=["models"])
+    columns = ["version", "state", "share", "models", "target", "workers", "requests", "errors", "p50", "p99"]
+    table(columns, [_row(version) for version in view.versions], right=columns[5:], drop=["models", "target"])
 
 
 @endpoints.command()
@@ -197,7 +198,8 @@ def _row(version: VersionView) -> list[Any]:
     workers = f"{version.healthy}/{version.replicas}"
     models = ", ".join(version.spec.models)
     called = f"{version.number} {version.spec.name or ''}".rstrip()
-    return [called, version.state, share, models, workers, version.requests, version.errors, *times]
+    target = version.spec.target
+    return [called, version.state, share, models, target, workers, version.requests, version.errors, *times]
 
 
 def _new_part(before: str, after: str) -> str:

@@ -157,6 +157,8 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
 @click.option("--cpu-cores", type=float, metavar="N", help="CPU cores of one worker.  [default: no limit]")
 @click.option("--memory-gb", type=float, metavar="N", help="Memory of one worker.  [default: no limit]")
 @click.option("--key/--no-key", "with_key", help="Require a key.  [default: --no-key]")
+@click.option("--target", metavar="NAME", shell_complete=names_of("computes"),
+              help="The compute target whose nodes run the workers.  [default: the server's machine]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace a service that exists.")
 @workspace_option
 @json_option
@@ -168,7 +170,9 @@ def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, 
         auth_enabled=options["with_key"],
     )  # fmt: skip
     script = InferenceConfig(options["script"]) if options["script"] else None
-    made = Model.deploy(workspace, service, [_open(workspace, model)], script, config, overwrite=options["overwrite"])
+    made = Model.deploy(
+        workspace, service, [_open(workspace, model)], script, config, options["target"], options["overwrite"]
+    )
     with working(f"deploying {service}"):
         made.wait_for_deployment()
     if as_json:

@@ -18,6 +18,8 @@ Body = Union[bytes, bytearray, memoryview, BinaryIO, Iterable[bytes]]
 _MAX_LINE = 65536
 _MAX_HEADERS = 256
 CHUNK = 1 << 18
+SWITCHED = 101
+"""The status of a response that is the last one: from here on the connection speaks another protocol."""
 
 
 class WireError(Exception):
@@ -117,8 +119,13 @@ class Connection:
         while True:
             status = self._status()
             headers = self._headers()
-            if status >= 200:  # 100 Continue and other interim responses carry nothing
+            if status >= 200 or status == SWITCHED:  # 100 Continue and other interim responses carry nothing
                 return Response(self._reader, status, headers)
+
+    def detach(self) -> socket.socket:
+        """Return the socket, for another protocol than HTTP, in which the other side waits for our first byte."""
+        self._reader.close()
+        return self._socket
 
     def _status(self) -> int:
         line = self._line()

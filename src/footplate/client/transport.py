@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from footplate.api import PREFIX
 from footplate.backoff import Backoff
-from footplate.client.http import Body, Connection, Endpoint, Response, WireError, parse_endpoint
+from footplate.client.http import SWITCHED, Body, Connection, Endpoint, Response, WireError, parse_endpoint
 from footplate.errors import Broken, FootplateError, InvalidInput, NotAllowed, Unavailable, from_wire
 
 Query = Mapping[str, Union[str, int, float, bool, Sequence[Any], None]]
@@ -191,6 +191,29 @@ class Transport:
             except _Lost as lost:
                 self._recover(lost, retry)
 
+    def upgrade(self, path: str, protocol: str, *, timeout: float = TIMEOUT) -> socket.socket:
+        """Open a connection that speaks another protocol than HTTP; its socket has the timeout.
+
+        It is tried once: the caller also has to open it again when it breaks.
+        """
+        extra = ("Connection: Upgrade", f"Upgrade: {protocol}")
+        try:
+            connection = self._dial(timeout)
+            try:
+                connection.send(self._head("POST", _target(path, None), _NOTHING, extra), None, 0, timeout)
+                response = connection.receive()
+                if response.status == SWITCHED:
+                    return connection.detach()
+                answer = ApiResponse(response.status, response.headers, response.read())
+            except BaseException:
+                connection.close()
+                raise
+            connection.close()
+            _refuse(answer, self._target)
+        except (OSError, WireError, _Lost) as error:
+            raise Unavailable(f"the server at {self.endpoint} does not answer: {_words(error)}", self._hint()) from None
+        raise Broken(f"the server answered {answer.status} to a request for {protocol}", "check its version")
+
     def close(self) -> None:
         """Close this thread's connection; the next request opens another."""
         connection: Optional[Connection] = getattr(self._local, "connection", None)
@@ -238,10 +261,11 @@ class Transport:
             return connection.receive()
         return connection.receive()
 
-    def _head(self, method: str, target: str, content: _Content) -> bytes:
+    def _head(self, method: str, target: str, content: _Content, extra: Sequence[str] = ()) -> bytes:
         lines = [
             f"{method} {self._target.base}{target} HTTP/1.1",
             f"Host: {self._target.host_header}",
+            *extra,
         ]
         if self._token:
             lines.append(f"Authorization: Bearer {self._token}")
@@ -325,6 +349,9 @@ class _Content:
                 "send bytes or a file, which can be sent again",
             ) from None
         cast(BinaryIO, self.body).seek(self._start)
+
+
+_NOTHING = _Content(None, None, None)
 
 
 def _encode(value: Any) -> bytes:

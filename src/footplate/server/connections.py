@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from footplate.errors import InvalidInput
 from footplate.server.peers import STATE, Peer, peer_of
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,9 @@ BODY_SECONDS = 60.0
 MOST_CONNECTIONS = 8192
 BACKLOG = 64
 """Connections that the event loop accepts at once, before the first of them can be closed."""
+
+CONNECTION = "connection"
+"""The key of the connection in the state of a request."""
 
 PENDING = 4096
 """Connections that the kernel keeps for a server that is busy."""
@@ -93,7 +98,7 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_made(transport)
         self._expect_more(HEADER_SECONDS)
         peer = peer_of(transport)
-        self.app_state = {**self.app_state, STATE: peer}
+        self.app_state = {**self.app_state, STATE: peer, CONNECTION: self}
         self._pool.add(self, _name(peer, transport))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -121,6 +126,24 @@ class HttpConnection(HttpToolsProtocol):
         self._expect_nothing()
         if not self.pipeline:
             self._pool.note_idle(self)
+
+    def hand_over(self, take: Callable[[int], None]) -> None:
+        """Give the socket of this connection to another process: `take` gets its descriptor, and raises to refuse it.
+
+        Nothing more is read here, and the connection stays open: the other process has a descriptor of its own.
+        """
+        if self.transport.get_extra_info("ssl_object") is not None:
+            raise InvalidInput("an encrypted connection cannot be handed over", "put the TLS before this server")
+        self.transport.pause_reading()
+        try:
+            take(self.transport.get_extra_info("socket").fileno())
+        except BaseException:
+            self.transport.resume_reading()
+            raise
+        self.transport.abort()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: the route decides about requests for another protocol."""
 
     def _expect_more(self, seconds: float) -> None:
         self._timer = self.loop.call_later(seconds, self._time_out)

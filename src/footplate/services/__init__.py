@@ -133,9 +133,11 @@ class Services:
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
         files, gateway = VersionFiles(self.home, store, self.object_blobs.bring), GatewayProcess(self.home)
-        versions = VersionRuns(store, self.runs, self.orchestrator, files)
+        versions = VersionRuns(
+            store, self.runs, self.orchestrator, files, self.models, self.computes.is_on_other_machines
+        )
         certificates = Certificates(self.home)
-        keeper = Keeper(store, versions, files, gateway, self.models, certificates, hub.publish)
+        keeper = Keeper(store, versions, files, gateway, certificates, hub.publish)
         return keeper, EndpointService(store, self.models, versions, gateway, keeper, certificates, hub.publish)
 
     def start(self) -> None:

@@ -137,6 +137,13 @@ class ComputeService:
             return _always_there(name.lower(), workspace, capacity_of(self._store, workspace, name.lower()).max_nodes)
         return self._store.computes.get(workspace, name)
 
+    def is_on_other_machines(self, workspace: str, name: str) -> bool:
+        """Tell whether the nodes of a target are other machines. Raise if it does not exist or cannot reach us."""
+        capacity = capacity_of(self._store, workspace, name)
+        engine = self._load_engine(capacity.engine)
+        self._listeners.endpoint_for(engine)
+        return not engine.shares_home
+
     def list(self, workspace: str) -> list[ComputeView]:
         return [self._with_load(view) for view in self._store.computes.list(workspace)]
 

@@ -7,11 +7,21 @@ as those bytes, one after the other, and `n` of each item says how long its part
 from __future__ import annotations
 
 import json
+import socket
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, cast
 
 HEADER = struct.Struct("<IQ")
+TUNNEL = "footplate-worker"
+"""The protocol to which a worker on another machine switches its connection to the server (HTTP's `Upgrade`)."""
+
+PING_SECONDS = 5.0
+"""How often the gateway checks an idle connection from another machine."""
+
+SILENT_SECONDS = 3 * PING_SECONDS
+"""Seconds without a frame after which a worker takes such a connection for dead."""
+
 MAX_META = 16 << 20
 MAX_PAYLOAD = 1 << 32
 
@@ -81,3 +91,15 @@ def _read(stream: BinaryIO, length: int) -> bytes | None:
         pieces.append(piece)
         length -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def detect_loss(connection: socket.socket) -> None:
+    """Have the kernel report a connection to another machine as broken when nothing arrives there for a while."""
+    if connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 4), ("TCP_KEEPINTVL", 2), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 10_000)):
+        option = getattr(socket, name, None)  # they are Linux's
+        if option is not None:
+            connection.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -39,8 +39,9 @@ REACH: dict[Reach, set[str]] = {
         "beat_as_client", "fail_run", "note_dataset_of_run", "restart_run", "set_snapshot", "warn_run",
     },
     Reach.ITSELF: {
-        "beat", "get_data_of_run", "get_orders", "hand_over", "join_node", "open_datastore_for_run",
-        "report_node_event", "report_prepared", "save_checkpoints", "show_stacks", "take_shipment", "upload_directly",
+        "beat", "get_data_of_run", "get_orders", "hand_over", "join_node", "open_datastore_for_run", "open_tunnel",
+        "report_node_event", "report_prepared", "save_checkpoints", "show_stacks", "take_shipment",
+        "upload_directly",
     },
     Reach.NOTHING: {
         "build_lock", "change_compute", "change_experiment", "clear_built", "create_workspace", "delete_compute",

@@ -48,7 +48,8 @@ class VersionSpec:
 
     Without an entry script the one model is served without code. `environment` None: that of the run which trained
     the model. A version with a `name` stays beside those of other names, and replaces the one of its own.
-    `cpu_cores` and `memory_gb` are limits of one replica; None: no limit. `definition` is the version in the
+    `cpu_cores` and `memory_gb` are limits of one replica; None: no limit. `target` is the compute target whose nodes
+    the replicas run on; None, or one on the server's own machine: that machine. `definition` is the version in the
     words of the client's own API, which the server does not read.
     """
 
@@ -65,6 +66,7 @@ class VersionSpec:
     description: Optional[str] = None
     definition: Dict[str, Any] = field(default_factory=lambda: {})
     name: Optional[str] = None
+    target: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ class VersionView:
     p99_seconds: Optional[float] = None
     cause: Optional[Cause] = None
     goal: float = 100.0
+    waiting: Optional[str] = None  # why replicas have not started
 
 
 @dataclass(frozen=True)

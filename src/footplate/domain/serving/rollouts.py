@@ -40,6 +40,9 @@ SHRINK_SECONDS = 30.0
 
 KEPT_VERSIONS = 10
 
+WAIT_SECONDS = 30.0
+"""How often the record of a version that waits in a queue is changed: that time does not count as its start."""
+
 
 @dataclass(frozen=True)
 class VersionSight:
@@ -56,6 +59,7 @@ class VersionSight:
     routed: bool = True  # the gateway still has requests of it, or has not read the newest routes yet
     followed: bool = False  # the gateway follows the newest routes
     cause: Optional[Cause] = None  # of the last failure
+    waits: bool = False  # its replicas are in the queue of their compute target
 
 
 NOTHING = VersionSight()
@@ -119,6 +123,8 @@ def _looked_at(record: EndpointRecord, version: VersionRecord, sight: VersionSig
         if version.weight != goal:
             return replace(version, weight=goal)  # ready as soon as the gateway follows
         return replace(version, state=READY, since=now, busy=now) if sight.followed else version
+    if version.state == STARTING and sight.waits and not sight.ended:
+        return replace(version, since=now) if now - version.since > WAIT_SECONDS else version
     if version.state == STARTING:
         cause = _reason_to_give_up(record, version, sight, now)
         return version if cause is None else replace(version, state=FAILED, weight=0.0, since=now, cause=cause)
@@ -138,7 +144,7 @@ def _reason_to_give_up(
         times = f", {sight.failures} times" if sight.failures > 1 else ""
         return replace(known, message=f"{name} did not start{times}: {known.message}", hint=known.hint or hint)
     limit = record.settings.start_seconds
-    if now - version.created > limit:
+    if now - version.since > limit:
         why = f": {sight.cause.message}" if sight.cause is not None else ""
         return Cause("start_timeout", f"{name} was not ready after {limit:g} s{why}", hint)
     return None

@@ -113,7 +113,8 @@ class AksEndpoint(Webservice):
                 f"endpoint {self.name} has a version {version_name!r}", hint="change it with update_version"
             )
         config = AksEndpointDeploymentConfiguration(version_name, traffic_percentile, **options)
-        made = deploying.version_spec(self.workspace, list(models or ()), inference_config, config)
+        target = options.get("compute_target_name") or self._view.versions[-1].spec.target
+        made = deploying.version_spec(self.workspace, list(models or ()), inference_config, config, target=target)
         spec = _labelled(made, is_control_version_type, tags, description)
         self._begin(spec, config, traffic_percentile or 0.0, is_default)
 

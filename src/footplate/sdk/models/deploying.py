@@ -13,6 +13,7 @@ from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.serving.endpoints import Replicas, VersionSpec
 from footplate.domain.serving.frameworks import MODULES, packages_for, served_without_code
 from footplate.domain.specs import EnvironmentSpec
+from footplate.domain.targets import LOCAL
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
@@ -48,10 +49,11 @@ def deploy(
     overwrite: bool,
     deployment_target: Any = None,
 ) -> EndpointView:
-    """Send the request, and set the keys that the configuration chooses. A target means AKS, as on Azure."""
+    """Send the request, and set the keys that the configuration chooses. A target means AKS by default, as on Azure."""
     default = AciServiceDeploymentConfiguration if deployment_target is None else AksServiceDeploymentConfiguration
     config = deployment_config or default()
-    version = version_spec(workspace, models, inference_config, config)
+    target = deployment_target or getattr(config, "compute_target_name", None)
+    version = version_spec(workspace, models, inference_config, config, target=target)
     if isinstance(config, AksEndpointDeploymentConfiguration):
         labels = {"is_control": bool(config.is_control_version_type), "tags": texts(config.tags or {})}
         definition = {**version.definition, **labels}
@@ -79,8 +81,12 @@ def version_spec(
     inference_config: Optional[InferenceConfig],
     config: Optional[WebserviceDeploymentConfiguration] = None,
     before: Optional[VersionSpec] = None,
+    target: Any = None,
 ) -> VersionSpec:
-    """Describe a version. With `before`, resources that the configuration does not give stay as they were."""
+    """Describe a version. With `before`, resources that the configuration does not give stay as they were.
+
+    `target` is a compute target or its name.
+    """
     config = config or WebserviceDeploymentConfiguration()
     old = before or VersionSpec()
     if inference_config is None and len(models) != 1:
@@ -93,7 +99,8 @@ def version_spec(
     memory = config.memory_gb or old.memory_gb or (resources.memory_in_gb if resources else None)
     gpus = config.gpu_cores if config.gpu_cores is not None else old.gpus or (resources.gpu if resources else 0)
     gpus = int(gpus or 0)
-    environment, lock = _environment(workspace, models, inference_config, gpus)
+    elsewhere = _elsewhere(workspace, target or old.target)
+    environment, lock = _environment(workspace, models, inference_config, gpus, elsewhere is None)
     return VersionSpec(
         models=tuple(model.id for model in models),
         entry_script=inference_config.script.replace(os.sep, "/") if inference_config else None,
@@ -103,7 +110,7 @@ def version_spec(
         replicas=config.to_replicas(old.replicas if before else Replicas()),
         description=inference_config.description if inference_config else None,
         definition=_definition(inference_config) if inference_config else {},
-        name=config.version_name or old.name,
+        name=config.version_name or old.name, target=elsewhere,
     )  # fmt: skip
 
 
@@ -116,16 +123,29 @@ def _definition(inference_config: InferenceConfig) -> Dict[str, Any]:
     }
 
 
+def _elsewhere(workspace: Workspace, target: Any) -> Optional[str]:
+    """Return the name of a compute target; None for one of the server's machine, where services need no target."""
+    if target is None:
+        return None
+    name = target if isinstance(target, str) else getattr(target, "name", None)
+    if not isinstance(name, str):
+        raise WebserviceException(
+            f"deployment_target is {target!r}", hint="give a compute target: deployment_target=ComputeTarget(ws, name)"
+        )
+    view = workspace.session.api_for(KINDS).computes.get(workspace.id, name)
+    return None if view.engine == LOCAL else name
+
+
 # ── The environment ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _environment(
-    workspace: Workspace, models: Sequence[Model], inference_config: Optional[InferenceConfig], gpus: int
+    workspace: Workspace, models: Sequence[Model], inference_config: Optional[InferenceConfig], gpus: int, is_here: bool
 ) -> Tuple[EnvironmentSpec, Optional[str]]:
     """Return the environment and, if it has run before, its lock: the given one, or that of the run that trained.
 
-    A model that was not trained by a run is served by this interpreter if it has the framework, and else by an
-    environment with the framework alone.
+    A model that was not trained by a run is served by this interpreter if it has the framework and `is_here`, on the
+    machine of the replicas, and else by an environment with the framework alone.
     """
     given = inference_config.to_environment() if inference_config else None
     if given is not None:
@@ -136,7 +156,7 @@ def _environment(
         trained = _trained_in(workspace, model, packages)
         if trained is not None:
             return trained
-    if not packages or _is_installed(packages[0]):
+    if not packages or (is_here and _is_installed(packages[0])):
         return _plain(to_spec(Environment(DEFAULT_NAME))), None
     return _plain(to_spec(_framework_environment(packages, models[0].model_framework_version))), None
 

@@ -247,7 +247,8 @@ class Model:
             inference_config: The script; without one, a single model is served without code.
             deployment_config: The kind and the settings of the service, such as
                 `AciWebservice.deploy_configuration(cpu_cores=1)`.
-            deployment_target: A cluster of Azure, accepted for compatibility.
+            deployment_target: The compute target whose nodes hold the service, or its name. Without one, and for
+                one of the server's machine, that machine does.
             overwrite: Whether to replace a service of this name.
             show_output: Whether to wait, and print progress.
 

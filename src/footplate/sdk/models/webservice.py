@@ -145,7 +145,8 @@ class Webservice:
             model_paths: The local files or directories.
             image_config: The script and its packages, from `ContainerImage.image_configuration`.
             deployment_config: The kind and the settings of the service.
-            deployment_target: A cluster of Azure, accepted for compatibility.
+            deployment_target: The compute target whose nodes hold the service, or its name. Without one, and for
+                one of the server's machine, that machine does.
             overwrite: Whether to replace a service of this name.
 
         Returns:
@@ -178,7 +179,8 @@ class Webservice:
             models: Registered models.
             image_config: The script and its packages, from `ContainerImage.image_configuration`.
             deployment_config: The kind and the settings of the service.
-            deployment_target: A cluster of Azure, accepted for compatibility.
+            deployment_target: The compute target whose nodes hold the service, or its name. Without one, and for
+                one of the server's machine, that machine does.
             overwrite: Whether to replace a service of this name.
 
         Returns:
@@ -209,7 +211,8 @@ class Webservice:
             name: The name of the service.
             image: The image, from `Image.create`.
             deployment_config: The kind and the settings of the service.
-            deployment_target: A cluster of Azure, accepted for compatibility.
+            deployment_target: The compute target whose nodes hold the service, or its name. Without one, and for
+                one of the server's machine, that machine does.
             overwrite: Whether to replace a service of this name.
 
         Returns:
@@ -239,6 +242,7 @@ class Webservice:
             WebserviceException: The version failed, or the time is over.
         """
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
+        told: Optional[str] = None
         show(show_output, "Running", end="")
         while self._refresh().state == TRANSITIONING:
             left = LONG_POLL if deadline is None else deadline - time.monotonic()
@@ -247,7 +251,9 @@ class Webservice:
                     f"service {self.name} was still {self.state} after {timeout_sec:g} s",
                     hint="wait longer, or see service.get_logs()",
                 )
-            show(show_output, ".", end="")
+            reason = next((version.waiting for version in self._view.versions if version.waiting), None)
+            show(show_output, "." if reason in (None, told) else f"\nWaiting: {reason}\n", end="")
+            told = reason
             self._refresh(wait=min(left, 5.0))
         problem = self._view.cause
         if problem is not None or self._view.state == BROKEN:

@@ -293,7 +293,8 @@ class LocalWebservice(Webservice):
         Args:
             name: The name of the other service.
             deployment_config: Its kind and settings.
-            deployment_target: A cluster of Azure, accepted for compatibility.
+            deployment_target: The compute target whose nodes hold the service, or its name. Without one, and for
+                one of the server's machine, that machine does.
 
         Returns:
             The other service.

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BeforeValidator
 
 from footplate.domain.serving.endpoints import (
@@ -14,11 +15,14 @@ from footplate.domain.serving.endpoints import (
     ServiceToken,
     VersionSpec,
 )
+from footplate.errors import InvalidInput
+from footplate.server.connections import CONNECTION, HttpConnection
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
 from footplate.services.endpoints.keeper import topic
+from footplate.serving.protocol import TUNNEL
 
 router = APIRouter(tags=["endpoints"], route_class=Route)
 
@@ -156,3 +160,15 @@ def get_endpoint_keys(workspace: str, name: str, body: KeysRequest, services: Se
 def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a token that opens a web service for some hours."""
     return answer(services.endpoints.token(workspace, name))
+
+
+@router.post("/runs/{run}/tunnel", status_code=101)
+@requires(Right.SERVE_AS_NODE)
+async def open_tunnel(run: str, request: Request, services: ServicesOf) -> Response:
+    """Connect a replica of a web service, which runs on another machine, with the gateway (`Upgrade`)."""
+    connection: HttpConnection | None = request.scope.get("state", {}).get(CONNECTION)
+    if connection is None or request.headers.get("upgrade") != TUNNEL:
+        raise InvalidInput("the request does not ask for another protocol", f"send Upgrade: {TUNNEL}")
+    await asyncio.to_thread(services.endpoints.check_tunnel, run)
+    connection.hand_over(lambda descriptor: services.endpoints.hand_over(run, descriptor))
+    return Response(status_code=101)  # nobody gets it: the gateway answers

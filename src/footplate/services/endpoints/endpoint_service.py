@@ -39,7 +39,7 @@ from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.keeper import Keeper, token_secret, topic
-from footplate.services.endpoints.version_runs import VersionRuns
+from footplate.services.endpoints.version_runs import RUN_TYPE, VersionRuns
 from footplate.services.models import ModelService
 from footplate.serving.gateway.authentication import TOKEN_SECONDS, make_token
 from footplate.storage import Storage
@@ -226,6 +226,7 @@ class EndpointService:
                     f"{model.framework or 'not known'}, and its files do not tell it",
                     "register it with model_framework, or give an entry script: InferenceConfig(entry_script=…)",
                 )
+        self._runs.check_target(workspace, spec)
         if spec.snapshot is not None and not self._store.blobs.has(spec.snapshot):
             raise InvalidInput(f"snapshot {spec.snapshot} is not in the store", "send its files first")
         return spec
@@ -282,12 +283,15 @@ class EndpointService:
             v.number: rollouts.VersionSight(healthy=found.get(str(v.number), {}).get("healthy", 0))
             for v in record.versions
         }
-        versions = tuple(_version_view(v, found.get(str(v.number), {})) for v in record.versions)
+        versions = tuple(_version_view(v, found.get(str(v.number), {}), self._waiting(v)) for v in record.versions)
         return EndpointView(
             record.workspace, record.name, rollouts.state_of(record, seen), record.created, record.modified,
             record.revision, record.settings, versions, record.cause,
             self._url(record), record.created_by,
         )  # fmt: skip
+
+    def _waiting(self, version: VersionRecord) -> str | None:
+        return self._runs.waiting(self._runs.children(version)) if version.state == STARTING else None
 
     def _url(self, record: EndpointRecord) -> str | None:
         base = self._gateway.url()
@@ -316,6 +320,20 @@ class EndpointService:
             data = self._store.logs.read(run, path, max(0, size - 400 * lines), 400 * lines)
             found += data.decode("utf-8", "replace").splitlines()
         return "\n".join(found[-lines:])
+
+    # ── Workers on other machines ─────────────────────────────────────────────────────────────────────────────────────
+
+    def check_tunnel(self, run: str) -> None:
+        """Raise unless the run is a replica of a service that has not ended."""
+        record = self._store.runs.record(run)
+        if record.spec.type != RUN_TYPE or record.spec.parent is None:
+            raise InvalidInput(f"run {run} is not a replica of a web service", "deploy one with Model.deploy")
+        if record.outcome is not None:
+            raise Conflict(f"run {run} is to end", "end this worker")
+
+    def hand_over(self, run: str, descriptor: int) -> None:
+        """Give the connection of a replica to the gateway; raise Unavailable if it takes none now."""
+        self._gateway.hand_over(run, descriptor)
 
     # ── Keys ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -371,9 +389,9 @@ def _new_key() -> str:
     return secrets.token_urlsafe(24)
 
 
-def _version_view(version: VersionRecord, figures: dict[str, Any]) -> VersionView:
+def _version_view(version: VersionRecord, figures: dict[str, Any], waiting: str | None) -> VersionView:
     known = {name: figures[name] for name in _FIGURES if name in figures}
     return VersionView(
         version.number, version.run, version.state, version.weight, version.shadow, version.created, version.spec,
-        replicas=version.replicas, cause=version.cause, goal=version.goal, **known,
+        replicas=version.replicas, cause=version.cause, goal=version.goal, waiting=waiting, **known,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from typing import Any
 from footplate import environ
 from footplate.disk import atomic_write
 from footplate.domain.inherited_variables import agent_variables
+from footplate.errors import Unavailable
+from footplate.serving.gateway.tunnels import NAME as PORT
 
 FRESH_SECONDS = 5.0
 """A status that is older than this says nothing about the gateway of now."""
@@ -74,6 +77,19 @@ class GatewayProcess:
         finally:
             os.close(lock)
         return False
+
+    def hand_over(self, run: str, descriptor: int) -> None:
+        """Give a connection of a worker on another machine to the gateway; raise Unavailable if none takes it."""
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)  # the path of a socket is at most 107 bytes long
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as port:
+                port.setblocking(False)
+                port.connect(f"/proc/self/fd/{folder}/{PORT}")
+                socket.send_fds(port, [run.encode()], [descriptor])
+        except OSError as error:
+            raise Unavailable(f"the gateway takes no connection now: {error.strerror}", "try again") from None
+        finally:
+            os.close(folder)
 
     # ── What it writes ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from footplate.domain.codec import to_json
+from footplate.domain.records import Cause
 from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
     FAILED,
@@ -23,12 +24,11 @@ from footplate.domain.serving.endpoints import (
     VersionRecord,
 )
 from footplate.domain.serving.rollouts import VersionSight
-from footplate.errors import FootplateError, NotFound
+from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.version_files import VersionFiles
 from footplate.services.endpoints.version_runs import VersionRuns
-from footplate.services.models import ModelService
 from footplate.serving.gateway.authentication import hash_key
 from footplate.storage import Storage
 
@@ -46,7 +46,6 @@ class Keeper:
         runs: VersionRuns,
         files: VersionFiles,
         gateway: GatewayProcess,
-        models: ModelService,
         certificates: Certificates,
         publish: Callable[[str], None],
     ) -> None:
@@ -54,12 +53,12 @@ class Keeper:
         self._runs = runs
         self._files = files
         self._gateway = gateway
-        self._models = models
         self._certificates = certificates
         self._publish = publish
         self._wake = threading.Event()
         self._stopping = False
         self._ended: set[str] = set()
+        self._refused: dict[str, Cause] = {}
         self._thread = threading.Thread(target=self._run, name="services", daemon=True)
 
     def start(self) -> None:
@@ -134,14 +133,18 @@ class Keeper:
             return rollouts.NOTHING
         found: dict[str, Any] = status.get("services", {}).get(record.route, {}).get(str(version.number), {})
         figures = {name: found[name] for name in _FIGURES if name in found}
-        failures, cause = 0, None
+        failures, cause, waits = 0, None, False
         if version.state == STARTING:
-            failures, cause = self._runs.failures(version, self._runs.children(version))
+            children = self._runs.children(version)
+            failures, cause = self._runs.failures(version, children)
+            waits = self._runs.waiting(children) is not None
         followed = self._gateway.is_current(status)
         routed = bool(found) or (bool(status) and not followed)
         ended = self._runs.has_ended(version)
+        if version.run in self._refused:
+            ended, cause = True, self._refused.pop(version.run)
         return VersionSight(
-            **figures, failures=failures, cause=cause, ended=ended, routed=routed, followed=followed
+            **figures, failures=failures, cause=cause, ended=ended, routed=routed, followed=followed, waits=waits
         )  # fmt: skip
 
     def _act(self, record: EndpointRecord) -> bool:
@@ -162,11 +165,10 @@ class Keeper:
 
     def _start(self, record: EndpointRecord, version: VersionRecord) -> None:
         try:
-            models = [self._models.get(record.workspace, *pair) for pair in models_of(version)]
-            self._files.prepare(record, version, models)
             self._runs.ensure(record, version)
-        except NotFound as error:
+        except (NotFound, InvalidInput, Conflict) as error:  # its model or its target is gone, for example
             log.warning("service %s: %s", record.name, error.message)
+            self._refused[version.run] = Cause("refused", error.message, error.hint)
 
     def _all_ended(self, records: list[EndpointRecord]) -> bool:
         return all(v.run in self._ended for record in records for v in record.versions if v.state in OVER)
@@ -194,12 +196,8 @@ class Keeper:
         return described
 
     def _version_route(self, version: VersionRecord) -> dict[str, Any]:
-        sockets = self._runs.sockets(version, self._runs.children(version))
-        return {"weight": version.weight, "shadow": version.shadow and version.state == READY, "sockets": sockets}
-
-
-def models_of(version: VersionRecord) -> list[tuple[str, int]]:
-    return [(name, int(number)) for name, _, number in (each.rpartition(":") for each in version.spec.models)]
+        is_shadow = version.shadow and version.state == READY
+        return {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(version)}
 
 
 def token_secret(store: Storage, record: EndpointRecord) -> str:

@@ -1,8 +1,16 @@
-"""The files of a version on this machine: its models, where scripts look for them, and the worker's configuration.
+"""The files of a version: its models, where scripts look for them, and the worker's configuration.
+
+For replicas on this machine they are in the home:
 
 serving/versions/<run>/config.json                                    written last
 serving/versions/<run>/app/azureml-models/<name>/<version>/<root>     the models; app is AML_APP_ROOT
 serving/sockets/<hash>-<replica>.sock                                 one for each replica
+
+For replicas on other machines they are in the snapshot of the run, beside the files of the entry script. So nodes fetch
+them by digest and keep them, as they do with those of any run:
+
+.footplate-service/config.json
+.footplate-service/azureml-models/<name>/<version>/<root>
 """
 
 from __future__ import annotations
@@ -15,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from footplate.content.manifest import FILE, PLAIN, ManifestEntry, parse_manifest, to_manifest
 from footplate.disk import atomic_write
 from footplate.domain.data import FOLDER
 from footplate.domain.datasets import DEFAULT_DATASTORE
@@ -22,6 +31,9 @@ from footplate.domain.records import ModelView
 from footplate.domain.serving.endpoints import EndpointRecord, VersionRecord
 from footplate.serving.gateway.routes import OLDER
 from footplate.storage import Storage
+
+PACKED = ".footplate-service"
+"""The directory for the files of a version in the snapshot of its replicas."""
 
 
 class VersionFiles:
@@ -50,23 +62,42 @@ class VersionFiles:
         app = config.parent / "app"
         for folder in (app, self._root / "sockets", self._root / "collected"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        described = [self._place(app, model) for model in models]
+        for model in models:
+            self._place(app, model)
+        content = {
+            **self._describe(record, version, models, str(app)),
+            "model_data": str(self._model_data(record.workspace)),
+            "socket": self.socket(version.run, "{replica}"),
+        }
+        atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
+
+    def pack(self, record: EndpointRecord, version: VersionRecord, models: Sequence[ModelView]) -> str:
+        """Store a snapshot with everything that replicas on other machines need; return its digest."""
+        blobs, source = self._store.blobs, version.spec.snapshot
+        entries = [] if source is None else parse_manifest(b"".join(blobs.read(source)))
+        config = json.dumps(self._describe(record, version, models, "")).encode()
+        entries.append(ManifestEntry(f"{PACKED}/config.json", FILE, PLAIN, len(config), blobs.put_bytes(config)))
+        for model in models:
+            folder = f"{PACKED}/{_folder(model)}"
+            entries += [ManifestEntry(f"{folder}/{f.path}", FILE, PLAIN, f.size, str(f.digest)) for f in model.files]
+        return blobs.put_bytes(to_manifest(entries))
+
+    def _describe(
+        self, record: EndpointRecord, version: VersionRecord, models: Sequence[ModelView], root: str
+    ) -> dict[str, Any]:
         spec = version.spec
-        content: dict[str, Any] = {
+        return {
             "service": record.name,
             "version": str(version.number),
             "workspace": record.workspace,
             "workspace_path": self._workspace_path(record.workspace),
-            "model_data": str(self._model_data(record.workspace)),
-            "socket": self.socket(version.run, "{replica}"),
-            "models": described,
+            "models": [_described(model, root) for model in models],
             "entry_script": spec.entry_script,
             "source": "." if spec.entry_script else None,
             "source_name": spec.definition.get("source_name"),
-            "model_root": str(app),
+            "model_root": root,
             "options": {"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb, "gpus": spec.gpus},
         }
-        atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
 
     def _workspace_path(self, name: str) -> str:
         workspace = self._store.workspaces.get(name)
@@ -77,21 +108,13 @@ class VersionFiles:
         store = self._store.datastores.access(workspace, DEFAULT_DATASTORE)
         return (Path(store.location["path"]) if store.kind == FOLDER else self._root / "collected") / "modeldata"
 
-    def _place(self, app: Path, model: ModelView) -> dict[str, Any]:
-        folder = app / "azureml-models" / model.name / str(model.version)
+    def _place(self, app: Path, model: ModelView) -> None:
+        folder = app / _folder(model)
         for file in model.files:
             target = folder / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             self._bring(str(file.digest))
             self._store.blobs.copy_to(str(file.digest), str(target))
-        return {
-            "name": model.name,
-            "version": model.version,
-            "path": str(folder / model.root),
-            "framework": model.framework,
-            "framework_version": model.framework_version,
-            "signature": model.options.get("signature"),
-        }
 
     def remove(self, run: str) -> None:
         """Remove the files of a version that has ended."""
@@ -106,3 +129,18 @@ class VersionFiles:
             self.remove(version.run)
         for path in (self.collected(record), Path(f"{self.collected(record)}{OLDER}")):
             path.unlink(missing_ok=True)
+
+
+def _folder(model: ModelView) -> str:
+    return f"azureml-models/{model.name}/{model.version}"
+
+
+def _described(model: ModelView, root: str) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "version": model.version,
+        "path": os.path.join(root, _folder(model), model.root),
+        "framework": model.framework,
+        "framework_version": model.framework_version,
+        "signature": model.options.get("signature"),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,13 @@ from footplate.domain.records import Cause, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.controllers import Child
 from footplate.domain.runs.run_kinds import GROUP
-from footplate.domain.serving.endpoints import FAILED, EndpointRecord, VersionRecord
+from footplate.domain.serving.endpoints import FAILED, EndpointRecord, VersionRecord, VersionSpec
 from footplate.domain.serving.replicas import KIND, TEMPLATE
 from footplate.domain.specs import ControllerSpec, EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
 from footplate.domain.targets import SERVICES
 from footplate.errors import Conflict, NotFound
-from footplate.services.endpoints.version_files import VersionFiles
+from footplate.services.endpoints.version_files import PACKED, VersionFiles
+from footplate.services.models import ModelService
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.runs import RunService
 from footplate.storage import Storage
@@ -29,18 +30,31 @@ RESTART = RestartPolicy("always", backoff_seconds=0.5, max_backoff_seconds=30.0)
 
 
 class VersionRuns:
-    def __init__(self, store: Storage, runs: RunService, orchestrator: Orchestrator, files: VersionFiles) -> None:
+    def __init__(
+        self,
+        store: Storage,
+        runs: RunService,
+        orchestrator: Orchestrator,
+        files: VersionFiles,
+        models: ModelService,
+        is_elsewhere: Callable[[str, str], bool],
+    ) -> None:
+        """`is_elsewhere` tells whether the nodes of a compute target are other machines than this one."""
         self._store = store
+        self._models = models
+        self._is_elsewhere = is_elsewhere
         self._runs = runs
         self._orchestrator = orchestrator
         self._files = files
         self._submitted: set[str] = set()
         self._scaled: dict[str, int] = {}
+        self._targets: dict[str, str] = {}
 
     def ensure(self, record: EndpointRecord, version: VersionRecord) -> None:
         """Submit the group if that has not happened, and have it keep as many replicas as the version wants."""
         if version.run not in self._submitted:
-            self._runs.submit(record.workspace, version.run, self._spec(record, version), record.created_by)
+            if not self._exists(version.run):
+                self._runs.submit(record.workspace, version.run, self._spec(record, version), record.created_by)
             self._submitted.add(version.run)
             self._scaled[version.run] = version.spec.replicas.minimum or 1
         if self._scaled[version.run] != version.replicas:
@@ -57,6 +71,7 @@ class VersionRuns:
         if group.stage is Stage.ENDED:
             self._submitted.discard(version.run)
             self._scaled.pop(version.run, None)
+            self._targets.pop(version.run, None)
             return True
         if group.outcome is None:
             failed = version.state == FAILED and version.cause is not None
@@ -64,6 +79,18 @@ class VersionRuns:
             with contextlib.suppress(Conflict):
                 self._orchestrator.tell(version.run, event)
         return False
+
+    def check_target(self, workspace: str, spec: VersionSpec) -> None:
+        """Raise unless the compute target of a version exists and its nodes can reach this server."""
+        if spec.target is not None:
+            self._is_elsewhere(workspace, spec.target)
+
+    def _exists(self, run: str) -> bool:
+        try:
+            self._store.runs.record(run)
+        except NotFound:
+            return False
+        return True
 
     # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -74,10 +101,28 @@ class VersionRuns:
         except NotFound:
             return []
 
-    def sockets(self, version: VersionRecord, children: Sequence[Child]) -> list[str]:
-        """Return the sockets of the replicas that are to take requests: the oldest ones, as many as are wanted."""
-        living = [child.key for child in children if not child.has_ended]
-        return [self._files.socket(version.run, key) for key in living[: version.replicas]]
+    def addresses(self, version: VersionRecord) -> dict[str, list[str]]:
+        """Return how the gateway reaches the replicas that are to take requests: the oldest, as many as are wanted."""
+        living = [child for child in self.children(version) if not child.has_ended][: version.replicas]
+        if living and self._target(version.run) != SERVICES:
+            return {"tunnels": [child.id for child in living]}
+        return {"sockets": [self._files.socket(version.run, child.key) for child in living]}
+
+    def _target(self, run: str) -> str:
+        """Return the target of a version's replicas, which never changes."""
+        if run not in self._targets:
+            controller = self._store.runs.record(run).spec.controller
+            self._targets[run] = controller.children[TEMPLATE].target if controller is not None else SERVICES
+        return self._targets[run]
+
+    def waiting(self, children: Sequence[Child]) -> str | None:
+        """Return why replicas wait in the queue of their compute target; None if one of them has left it."""
+        reasons = [self._queue_reason(child.id) for child in children if not child.has_ended]
+        return next(iter(reasons), None) if all(reasons) else None
+
+    def _queue_reason(self, run: str) -> str | None:
+        waiting = self._runs.view(run).waiting
+        return None if waiting is None else waiting.reason
 
     def has_ended(self, version: VersionRecord) -> bool:
         try:
@@ -107,11 +152,17 @@ class VersionRuns:
     # ── The spec ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _spec(self, record: EndpointRecord, version: VersionRecord) -> RunSpec:
-        spec = version.spec
-        command = f"exec python -m footplate.serving.worker {shlex.quote(str(self._files.config(version.run)))}"
+        spec, models = version.spec, [self._models.get(record.workspace, *pair) for pair in models_of(version)]
+        if spec.target is not None and self._is_elsewhere(record.workspace, spec.target):
+            target, snapshot = spec.target, self._files.pack(record, version, models)
+            config = f"{PACKED}/config.json"
+        else:
+            self._files.prepare(record, version, models)
+            target, snapshot, config = SERVICES, spec.snapshot, str(self._files.config(version.run))
+        command = f"exec python -m footplate.serving.worker {shlex.quote(config)}"
         replica = RunSpec(
-            EXPERIMENT, type=RUN_TYPE, program=Program(command=command), target=SERVICES,
-            environment=spec.environment or EnvironmentSpec(), lock=spec.lock, snapshot=spec.snapshot,
+            EXPERIMENT, type=RUN_TYPE, program=Program(command=command), target=target,
+            environment=spec.environment or EnvironmentSpec(), lock=spec.lock, snapshot=snapshot,
             environment_variables=spec.environment_variables, gpus=GpuRequest(per_node=spec.gpus), max_attempts=None,
             restart=RESTART, collect=(), watch=(), properties={"service": record.name},
         )  # fmt: skip
@@ -119,8 +170,12 @@ class VersionRuns:
         return RunSpec(
             EXPERIMENT, kind=GROUP, type=RUN_TYPE, display_name=f"{record.name} version {version.number}",
             controller=ControllerSpec(KIND, {"replicas": replicas}, {TEMPLATE: replica}, interval=0),
-            properties={"service": record.name, "version": str(version.number)}, snapshot=spec.snapshot,
+            properties={"service": record.name, "version": str(version.number)}, snapshot=snapshot,
         )  # fmt: skip
+
+
+def models_of(version: VersionRecord) -> list[tuple[str, int]]:
+    return [(name, int(number)) for name, _, number in (each.rpartition(":") for each in version.spec.models)]
 
 
 def _with_output(cause: Cause) -> Cause:

@@ -6,6 +6,7 @@
     application      from a request to a service: paths, keys, CORS, swagger, health
     dispatch         queues, batches, weights, retries
     worker_link      the connection to one worker
+    tunnels          connections that workers on other machines have opened
     authentication   keys and tokens
     collection       samples of requests and responses, in files of a bounded size
     metrics          Prometheus' text, and percentiles for the server

@@ -29,6 +29,7 @@ from footplate.serving.gateway.application import GatewayApplication
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpConnection
 from footplate.serving.gateway.routes import Service, read_routes
+from footplate.serving.gateway.tunnels import TunnelPort
 
 LOOK_SECONDS = 0.1
 STATUS_SECONDS = 1.0
@@ -72,6 +73,8 @@ class Gateway:
         self._write(
             "gateway.json", {"pid": os.getpid(), "port": self._port, "url": f"http://{self._host}:{self._port}"}
         )
+        await self._look()
+        tunnels = TunnelPort(self._pools)
         last_busy = next_status = time.monotonic()
         known: Any = None
         while not self._stopping.is_set() and self._folder.exists():
@@ -85,6 +88,7 @@ class Gateway:
                 next_status, known = now + STATUS_SECONDS, news
                 self._write("status.json", self._status())
             await self._sleep(LOOK_SECONDS)
+        tunnels.close()
         await self._end(server)
 
     async def _listen_somewhere(self) -> asyncio.Server:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -16,7 +17,7 @@ from typing import Any
 
 from footplate.serving.gateway.metrics import VersionMetrics
 from footplate.serving.gateway.routes import Service, Version
-from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_connected
+from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_accepted, keep_connected
 
 RETRY_AFTER = "1"
 _TRIES = 2
@@ -59,14 +60,22 @@ class VersionPool:
     # ── What the server decides ───────────────────────────────────────────────────────────────────────────────────────
 
     def update(self, service: Service, version: Version) -> None:
-        """Take over new settings; connect to new sockets and leave those that are gone."""
+        """Take over new settings; connect to new sockets and leave workers that are gone."""
         self.service, self.version = service, version
-        for path in set(self._tasks) - set(version.sockets):
+        for path in set(self._tasks) - {*version.sockets, *version.tunnels}:
             self._leave(path)
         for path in version.sockets:
             if path not in self._tasks:
                 connecting = keep_connected(path, lambda path=path: self._connect(path))
                 self._tasks[path] = asyncio.get_running_loop().create_task(connecting)
+
+    def accept(self, run: str, connection: socket.socket, head: bytes) -> None:
+        """Use a connection that the worker of this run has opened. An earlier one of it is dead."""
+        if run in self._tasks:
+            self._by_path[run].abort()
+            self._tasks[run].cancel()
+        keeping = keep_accepted(connection, head, self._connect(run))
+        self._tasks[run] = asyncio.get_running_loop().create_task(keeping)
 
     def _connect(self, path: str) -> WorkerLink:
         link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost)

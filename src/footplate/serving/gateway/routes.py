@@ -24,12 +24,16 @@ class Limits:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a service. `weight` is its share of the requests; a shadow gets copies of all of them."""
+    """One version of a service. `weight` is its share of the requests; a shadow gets copies of all of them.
+
+    `sockets` are paths of workers on this machine, `tunnels` the runs of workers on others, which connect to us.
+    """
 
     name: str
     weight: float = 100.0
     shadow: bool = False
     sockets: tuple[str, ...] = ()
+    tunnels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,13 @@ def parse_routes(document: dict[str, Any]) -> dict[str, Service]:
 
 def _service(name: str, given: dict[str, Any]) -> Service:
     versions = tuple(
-        Version(key, float(v.get("weight", 100)), bool(v.get("shadow")), tuple(v.get("sockets", ())))
+        Version(
+            key,
+            float(v.get("weight", 100)),
+            bool(v.get("shadow")),
+            tuple(v.get("sockets", ())),
+            tuple(v.get("tunnels", ())),
+        )
         for key, v in given.pop("versions", {}).items()
     )
     return Service(

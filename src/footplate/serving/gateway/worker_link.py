@@ -1,15 +1,21 @@
-"""The connection to one worker: it is opened when the socket appears, and opened again when it breaks."""
+"""The connection to one worker.
+
+To a worker on this machine it is opened when the worker's socket appears, and opened again when it breaks. A worker on
+another machine opens it (`tunnels`), and again when it breaks.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from footplate.serving.protocol import HEADER, BadFrame, pack, parse_meta, split, unpack_header
+from footplate.serving.protocol import HEADER, PING_SECONDS, BadFrame, pack, parse_meta, split, unpack_header
 
 RETRY_SECONDS = (0.02, 0.2)
+MOST_PINGS = 2
 LONGEST_PATH = 100
 """The longest path of a Unix socket, in bytes, that the kernel takes; longer ones are tried relative to here."""
 
@@ -28,6 +34,7 @@ class WorkerLink(asyncio.Protocol):
         self._done: Callable[[list[Answer]], None] | None = None
         self.hello: dict[str, Any] = {}
         self.is_leaving = False
+        self._pings = 0  # without an answer
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
@@ -38,6 +45,19 @@ class WorkerLink(asyncio.Protocol):
         """Send a batch; `done` is called with the answers in order, or never if the connection is lost."""
         self._done = done
         self._transport.writelines(pack({"batch": 0, "items": items}, bodies))
+
+    def ping(self) -> None:
+        """Check an idle connection: one that has answered neither of the last two checks is dead."""
+        if self._pings >= MOST_PINGS:
+            self._transport.abort()
+        elif self.is_free:
+            self._pings += 1
+            self._transport.writelines(pack({"ping": 1}))
+
+    def abort(self) -> None:
+        """Give the connection up at once, with everything that is on its way."""
+        if self._transport is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            self._transport.abort()
 
     def close(self) -> None:
         if self._transport is not None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -50,6 +70,7 @@ class WorkerLink(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
+        self._pings = 0
         try:
             while self._take_frame():
                 pass
@@ -110,3 +131,15 @@ async def keep_connected(path: str, make: Callable[[], WorkerLink]) -> None:
             await link.lost
         finally:
             link.close()
+
+
+async def keep_accepted(connection: socket.socket, head: bytes, link: WorkerLink) -> None:
+    """Use a connection that the worker has opened until it is lost; `head` ends its request for one."""
+    transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: link, connection)
+    try:
+        transport.write(head)
+        while not link.lost.done():
+            await asyncio.wait([link.lost], timeout=PING_SECONDS)
+            link.ping()
+    finally:
+        link.close()

@@ -20,9 +20,13 @@ CANNOT_LOAD = 3
 
 
 def main(path: str, replica: str = "0") -> int:
-    """`REPLICA` replaces `{replica}` in the path of the socket: all replicas of a version share one configuration."""
+    """`REPLICA` replaces `{replica}` in the path of the socket: all replicas of a version share one configuration.
+
+    Without a socket, the worker is on another machine than the gateway, and opens the connection itself.
+    """
     with open(path, encoding="utf-8") as file:
         config: Dict[str, Any] = json.load(file)
+    _place(config, os.path.dirname(os.path.abspath(path)))
     _set_variables(config)
     SERVICE.configure(config)
     apply_limits(config.get("options") or {}, f"{config['service']}/{replica}")
@@ -31,9 +35,22 @@ def main(path: str, replica: str = "0") -> int:
     except Exception:
         traceback.print_exc()
         return CANNOT_LOAD
-    hello = {"service": config["service"], "version": config["version"]}
-    WorkerServer(config["socket"].replace("{replica}", replica), scorer, hello).serve()
+    server = WorkerServer(scorer, {"service": config["service"], "version": config["version"]})
+    if config.get("socket"):
+        server.serve(config["socket"].replace("{replica}", replica))
+    else:
+        from footplate.serving.worker.tunnel import connect  # noqa: PLC0415  # the client of the server's API
+
+        server.serve_through(connect)
     return 0
+
+
+def _place(config: Dict[str, Any], folder: str) -> None:
+    """Make relative paths of models absolute: they begin at the folder of the configuration."""
+    config["model_root"] = os.path.join(folder, config["model_root"]) if "model_root" in config else ""
+    models: List[Dict[str, Any]] = config.get("models") or []
+    for model in models:
+        model["path"] = os.path.join(folder, model["path"])
 
 
 def make_scorer(config: Dict[str, Any]) -> Scorer:

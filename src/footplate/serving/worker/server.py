@@ -1,7 +1,9 @@
-"""The worker's loop: batches come in over a Unix socket, responses go out in the same order.
+"""The worker's loop: batches come in over a connection, responses go out in the same order.
 
-The socket appears under its final name only when the model is loaded, so that a socket which accepts is a model that
-answers. Each connection has a thread; a scorer that is not safe for threads is called by one at a time.
+On the server's machine the gateway connects to a Unix socket. It appears under its final name only when the model is
+loaded, so that a socket which accepts is a model that answers. On another machine the worker opens the connection
+itself when the model is loaded. Each connection has a thread; a scorer that is not safe for threads is called by one at
+a time.
 """
 
 from __future__ import annotations
@@ -10,21 +12,26 @@ import os
 import resource
 import signal
 import socket
+import sys
 import threading
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Callable, cast
 
-from footplate.serving.protocol import BadFrame, pack, read_frame, split
+from footplate.backoff import Backoff
+from footplate.errors import FootplateError
+from footplate.serving.protocol import SILENT_SECONDS, BadFrame, detect_loss, pack, read_frame, split
 from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreResponse, error_response
 
 BACKLOG = 64
+RETRY_SECONDS = (0.1, 3.0)
+"""The first and the longest pause before a worker opens a connection to the gateway again."""
+
 _LONGEST_PATH = 100  # of a Unix socket, in bytes
 
 
 class WorkerServer:
-    """Serves one scorer at one socket until it is told to stop."""
+    """Serves one scorer until it is told to stop."""
 
-    def __init__(self, path: str, scorer: Scorer, hello: dict[str, Any]) -> None:
-        self._path = path
+    def __init__(self, scorer: Scorer, hello: dict[str, Any]) -> None:
         self._scorer = scorer
         self._hello = {
             "hello": 1,
@@ -36,33 +43,56 @@ class WorkerServer:
         }
         self._turn = threading.Lock()
         self._stopping = threading.Event()
-        self._listener = socket.socket(socket.AF_UNIX)
 
-    def serve(self) -> None:
-        """Accept connections until SIGTERM, then finish the batch in hand."""
+    def serve(self, path: str) -> None:
+        """Accept connections at a socket until SIGTERM, then finish the batch in hand."""
+        listener, aside = socket.socket(socket.AF_UNIX), f"{path}.{os.getpid()}"
+        _bind(listener, aside)
+        listener.listen(BACKLOG)
+        os.replace(aside, path)
+        self._until_stopped(lambda: self._accept(listener))
+
+    def serve_through(self, connect: Callable[[], socket.socket]) -> None:
+        """Open a connection to the gateway, again whenever it is lost, until SIGTERM; then finish the batch in hand."""
+        self._until_stopped(lambda: self._keep_connected(connect))
+
+    def _until_stopped(self, work: Callable[[], None]) -> None:
+        def run() -> None:
+            try:
+                work()
+            finally:  # it ends only by an error
+                self._stopping.set()
+
         signal.signal(signal.SIGTERM, self._on_signal)
-        aside = f"{self._path}.{os.getpid()}"
-        _bind(self._listener, aside)
-        self._listener.listen(BACKLOG)
-        os.replace(aside, self._path)
-        try:
-            while not self._stopping.is_set():
-                try:
-                    connection, _ = self._listener.accept()
-                except OSError:
-                    break
-                threading.Thread(target=self._talk, args=[connection], daemon=True).start()
-        finally:
-            with self._turn:  # a batch in hand is answered first
-                pass
+        threading.Thread(target=run, daemon=True).start()
+        self._stopping.wait()
+        with self._turn:  # a batch in hand is answered first
+            pass
 
     def _on_signal(self, number: int, frame: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Take no more connections."""
         self._stopping.set()
-        self._listener.close()
+
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=self._talk, args=[connection], daemon=True).start()
+
+    def _keep_connected(self, connect: Callable[[], socket.socket]) -> None:
+        backoff, reported = Backoff(*RETRY_SECONDS, jitter=0.5), ""
+        while True:
+            try:
+                connection = connect()
+                connection.settimeout(SILENT_SECONDS)
+                detect_loss(connection)
+            except (FootplateError, OSError) as error:
+                if str(error) != reported:
+                    reported = str(error)
+                    sys.stderr.write(f"this worker has no connection to the gateway, and tries again: {error}\n")
+            else:
+                reported = ""
+                backoff.reset()
+                self._talk(connection)
+            backoff.wait()
 
     def _talk(self, connection: socket.socket) -> None:
         stream = connection.makefile("rwb")
