@@ -340,3 +340,24 @@ def test_not_http_is_unavailable(scripted):
     server = scripted(lambda r: b"SSH-2.0-OpenSSH\r\n")
     with pytest.raises(Unavailable, match="not HTTP"):
         Transport(server.endpoint, patience=0).get("/x")
+
+
+def test_a_connection_switches_to_another_protocol(scripted):
+    server = scripted(lambda r: b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: frames\r\n\r\n")
+    with Transport(server.endpoint, "secret").upgrade("/runs/r/tunnel", "frames") as opened:
+        opened.sendall(b"GET /next HTTP/1.1\r\n\r\n")  # the scripted server goes on with HTTP
+        assert opened.recv(100).startswith(b"HTTP/1.1 101 ")
+    sent = server.requests[0]
+    assert (sent.method, sent.target, sent.headers["upgrade"]) == ("POST", "/api/v1/runs/r/tunnel", "frames")
+    assert (sent.headers["connection"], sent.headers["authorization"]) == ("Upgrade", "Bearer secret")
+
+
+def test_a_refused_switch_of_protocols_raises_the_error_at_once(scripted, ok):
+    error = {"error": {"code": "conflict", "message": "run r is to end", "hint": None, "details": {}}}
+    replies = [ok(json.dumps(error).encode(), 409), ok(b"", 503), ok(b"{}"), None]
+    server = scripted(lambda r: replies[r.connection])
+    transport = Transport(server.endpoint)
+    for kind, words in ((Conflict, "to end"), (Unavailable, "503"), (Broken, "200"), (Unavailable, "closed")):
+        with pytest.raises(kind, match=words):
+            transport.upgrade("/x", "frames")
+    assert server.connections == 4

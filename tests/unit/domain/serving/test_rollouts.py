@@ -95,6 +95,18 @@ def test_a_version_that_never_starts_fails_and_says_why(sight: VersionSight, now
     assert state_of(alone, {}) == "Failed"
 
 
+def test_time_in_a_queue_does_not_count_as_time_to_start() -> None:
+    waits, starts = VersionSight(waits=True), VersionSight()
+    record = service(version(1))
+    assert advance(record, {1: waits}, 20.0) is record, "it is not saved at every look"
+    for now in range(31, 4000, 31):
+        record = advance(record, {1: waits}, float(now))
+    assert states(record) == [(STARTING, 0.0)]
+    assert states(advance(record, {1: starts}, 4500.0)) == [(STARTING, 0.0)]
+    assert states(advance(record, {1: starts}, 4700.0)) == [(FAILED, 0.0)]
+    assert states(advance(record, {1: replace(waits, ended=True)}, 4000.0)) == [(FAILED, 0.0)]
+
+
 def test_two_crashes_are_not_enough_to_give_up() -> None:
     record = service(version(1))
     assert advance(record, {1: VersionSight(failures=2)}, 5.0) is record

@@ -26,6 +26,7 @@ class GatewayProcess:
         self.folder = home / "serving"
         self.folder.mkdir(parents=True)
         self.services: dict[str, Any] = {}
+        self.revision = 0
         self.workers: list[subprocess.Popen[bytes]] = []
         self.process = self._start()
         wait_until((self.folder / "gateway.json").exists)
@@ -57,8 +58,14 @@ class GatewayProcess:
 
     def write(self) -> None:
         aside = self.folder / "routes.new"
-        aside.write_text(json.dumps({"services": self.services}))
+        self.revision += 1
+        aside.write_text(json.dumps({"revision": self.revision, "services": self.services}))
         os.replace(aside, self.folder / "routes.json")
+
+    def follow(self) -> None:
+        """Wait until the gateway has read the newest routes."""
+        status = self.folder / "status.json"
+        wait_until(lambda: status.exists() and json.loads(status.read_text())["revision"] == self.revision)
 
     def healthy(self, name: str) -> dict[str, int]:
         return {key: version["healthy"] for key, version in self.status(name).items()}

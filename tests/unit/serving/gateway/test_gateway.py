@@ -154,6 +154,7 @@ def test_requests_wait_for_a_worker_until_their_time_is_over(gateway: GatewayPro
     path = gateway.worker("late")
     gateway.services["late"] = {"versions": {"1": {"sockets": [path]}}}
     gateway.write()
+    gateway.follow()  # from here on requests have the default time
     assert gateway.score("late")[0] == 200, "the first request is held until the worker is ready"
 
 
