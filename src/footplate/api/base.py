@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Optional, Protocol, Type, TypeVar
+from typing import Any, Iterator, Mapping, Optional, Protocol, Type, TypeVar, cast
 
 from footplate.domain.codec import from_json
 from footplate.errors import InvalidInput
@@ -33,6 +33,10 @@ class Requester(Protocol):
     ) -> Reply: ...
 
     def stream(self, path: str, query: Optional[Query] = None) -> Iterator[bytes]: ...
+
+
+class Upgrader(Protocol):
+    """A transport that can also open connections for other protocols than HTTP."""
 
     def upgrade(self, path: str, protocol: str) -> Any:
         """POST, and return the socket of the connection, which speaks another protocol from there on."""
@@ -72,7 +76,7 @@ class ApiNoun:
         return self._transport.stream(_filled(template, path), query)
 
     def _upgrade(self, template: str, protocol: str, **path: Any) -> Any:
-        return self._transport.upgrade(_filled(template, path), protocol)
+        return cast(Upgrader, self._transport).upgrade(_filled(template, path), protocol)
 
     def _items(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> Iterator[T]:
         """Yield the items of a list; each page is requested when it is needed."""

@@ -82,10 +82,6 @@ class _Translating:
         with translating(self._kinds):
             yield from self._transport.stream(path, query)
 
-    def upgrade(self, path: str, protocol: str) -> Any:
-        with translating(self._kinds):
-            return self._transport.upgrade(path, protocol)
-
 
 @contextmanager
 def translating(kinds: Kinds = _NO_KINDS) -> Generator[None, None, None]:
