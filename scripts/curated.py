@@ -31,7 +31,7 @@ from pathlib import Path
 
 from footplate import environments
 from footplate.domain.locks import TENSORFLOW1, packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import caches, curated
 from footplate.environments.base import Interpreter, ResolverSettings

@@ -14,7 +14,7 @@ from bench.harness import Options, Report, Row, Target, confidence, interleave, 
 from bench.homes import footplate_home
 from bench.machine import temporary_folder
 from footplate import CondaDependencies, Environment, Experiment, Run, ScriptRunConfig, Workspace
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments
 from footplate.environments.base import ResolverSettings

@@ -12,7 +12,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.locks import packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import curated
 from footplate.environments.base import Interpreter, ResolverSettings

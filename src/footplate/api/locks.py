@@ -6,7 +6,8 @@ from typing import Iterator, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, Lock
+from footplate.domain.orders import Lock
+from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView
 from footplate.domain.specs import EnvironmentSpec
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.launch import NodeOrders
+from footplate.domain.orders import NodeOrders
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
     from footplate.domain import replies
-    from footplate.domain.records import Cause, FileView
+    from footplate.domain.orders import Cause
+    from footplate.domain.records import FileView
     from footplate.domain.replies import (
         AgentTool,
         DirectUpload,

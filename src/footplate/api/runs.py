@@ -6,7 +6,8 @@ from typing import Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import Cause, RunView, StoryLine
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks

@@ -18,7 +18,8 @@ from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
-from footplate.domain.records import BuildView, BuiltView, CuratedView, Lock
+from footplate.domain.orders import Lock
+from footplate.domain.records import BuildView, BuiltView, CuratedView
 from footplate.sdk.environments.curated import is_reserved
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec

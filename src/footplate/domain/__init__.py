@@ -9,6 +9,7 @@ Runs
     tuning/            sweeps: search spaces and early termination
     requests, replies  bodies of the HTTP API that are not records; covered by the API contract tests
 Nodes
+    orders             what a node agent is to do and what it reports; covered by `tests/unit/node/test_agent.py`
     launch             the ranks of a run: which process starts where, with which variables
     azure_variables    environment variables that Azure ML scripts expect; covered by `tests/e2e/test_job_contract.py`
     queue              which waiting runs start now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Container, Dict, Mapping, Sequence
 
-from footplate.domain.datasets import DataInput, DataOutput
+from footplate.domain.orders import DataInput, DataOutput
 from footplate.domain.records import RunView, WorkspaceView
 from footplate.domain.targets import LOCAL
 

@@ -13,15 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, Mapping, Optional, Set, Tuple, cast
 
 from footplate.domain.data import SERVER, StoreSpec
+from footplate.domain.orders import DEFAULT_DATASTORE, DataInput, DataOutput
 from footplate.domain.store_names import clean_folder
 from footplate.errors import InvalidInput
 
-DEFAULT_DATASTORE = "workspaceblobstore"
 BUILT_IN_DATASTORES = (DEFAULT_DATASTORE, "workspacefilestore")
 """Directories of the server's home that every workspace has without registration."""
-
-OUTPUT_PATH = "dataset/{run-id}/{output-name}"
-"""The default destination of an output: a folder per run and name."""
 
 INPUT_MODES = ("mount", "download", "direct")
 OUTPUT_MODES = ("mount", "upload")
@@ -33,54 +30,6 @@ _INPUT_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 
 
 # ── What a run asks for ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True)
-class DataInput:
-    """Data that a run reads: either a `dataset`, by id, or the `path` of a `datastore`.
-
-    `mode`: mount (appears as a folder or a file and is read on demand), download (copied before the start) or direct
-    (the script gets the id and reads the data itself). `path_on_compute`: where it appears; the default is a folder of
-    ours.
-    """
-
-    name: str
-    dataset: Optional[str] = None
-    datastore: Optional[str] = None
-    path: str = ""
-    mode: str = "mount"
-    path_on_compute: Optional[str] = None
-    overwrite: bool = False
-
-
-@dataclass(frozen=True)
-class Registration:
-    """The name under which an output becomes a dataset when the run completes."""
-
-    name: str
-    description: Optional[str] = None
-    tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
-
-
-@dataclass(frozen=True)
-class DataOutput:
-    """A folder that a run writes and that goes to `path` of `datastore`; `{run-id}` and `{output-name}` are filled in.
-
-    `mode`: mount (kept also when the run fails) or upload (at the end, if the run completes). `globs` select files.
-    `is_dataset` is false for an output that is only a place: it is not a dataset of the run. `table`: how its files are
-    read as a table (`format`, `types`, `steps` of a tabular definition, and `glob` to select them); None for files.
-    """
-
-    name: str
-    datastore: str = DEFAULT_DATASTORE
-    path: str = OUTPUT_PATH
-    mode: str = "mount"
-    path_on_compute: Optional[str] = None
-    globs: Tuple[str, ...] = ()
-    overwrite: bool = False
-    is_dataset: bool = True
-    register: Optional[Registration] = None
-    table: Optional[Dict[str, Any]] = None
 
 
 def check_data(inputs: Tuple[DataInput, ...], outputs: Tuple[DataOutput, ...]) -> None:

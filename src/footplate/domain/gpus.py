@@ -15,28 +15,12 @@ from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, S
 
 from footplate import environ
 from footplate.domain.codec import from_json
-from footplate.domain.launch import RankPlan, processes_per_node
+from footplate.domain.launch import processes_per_node
+from footplate.domain.orders import ASSIGNED, INFO, VISIBLE, Gpu, RankPlan
 from footplate.domain.specs import RunSpec
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-INFO = "gpu_devices"
-"""The key in a node's info that lists its devices."""
-
-ASSIGNED = "gpus_assigned"
-"""The key in a node's info that says whether an engine such as Slurm or Ray has chosen these devices for it."""
 
 Share = Tuple[str, ...]
 """The variable with the UUIDs of the devices that a node has for its exclusive use."""
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A GPU. `index` is the driver's number, in the order of the PCI bus; `memory` is in bytes."""
-
-    index: int
-    uuid: str
-    name: str = ""
-    memory: int = 0
 
 
 @dataclass(frozen=True)

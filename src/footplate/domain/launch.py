@@ -7,107 +7,13 @@ the ports that its ranks will bind, and reports. When all have reported, all get
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from footplate.domain.datasets import DataInput, DataOutput
-from footplate.domain.records import Lock
-from footplate.domain.specs import Distribution, Program, RunSpec
-
-CHECKPOINTS = "checkpoints"
-"""The folder of the working directory that is saved while the ranks run, and restored for the next attempt."""
+from footplate.domain.orders import NodePlace, RankPlan
+from footplate.domain.specs import Distribution, RunSpec
 
 _PORTS_OF_TORCH = 2  # for MASTER_PORT, and for the older init method where nodes share no directory
 _PORTS_OF_MPI = 2  # for the channel that starts daemons, and for AZ_BATCH_MASTER_NODE
-
-
-def checkpoint_folder(node: int) -> str:
-    """Return the folder of the run's files in which the checkpoints of a node are."""
-    return CHECKPOINTS if node == 0 else f"{CHECKPOINTS}_node_{node}"
-
-
-def checkpoint_folders(nodes: int) -> Tuple[str, ...]:
-    return tuple(checkpoint_folder(node) for node in range(nodes))
-
-
-@dataclass(frozen=True)
-class NodePlace:
-    """The address of a node for the ranks of all nodes. Its agent holds the ports until the ranks start."""
-
-    address: str
-    ports: Tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class RankPlan:
-    """The plan of one rank. Settings of the user or the machine override `defaults`.
-
-    A rank that `attends` serves the others (a parameter server): it never ends by itself and is stopped when they are
-    done.
-    """
-
-    rank: int
-    local_rank: int
-    node: int
-    log: str  # the run's file for its stdout and stderr
-    variables: Dict[str, str] = field(default_factory=lambda: {})
-    defaults: Dict[str, str] = field(default_factory=lambda: {})
-    attends: bool = False
-    task: str = ""  # TensorFlow's name for it, such as "worker 1"
-
-
-@dataclass(frozen=True)
-class MpiOrders:
-    """Instructions for the node that runs mpirun: the places of all nodes, and the secret that authorizes daemons."""
-
-    places: Tuple[NodePlace, ...]
-    processes_per_node: int
-    secret: str
-
-
-@dataclass(frozen=True)
-class NodeOrders:
-    """The orders of a node agent. It gets them when it joins and whenever it requests them again.
-
-    `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that
-    the node must hold for its ranks. `others_ended` is true when no rank runs on any other node and their outputs are
-    stored; `ended_well` when the ranks of all nodes have completed. `shipped` is how much of each log and journal the
-    server has, so that a restarted agent resumes there:
-    `{"logs": {path: bytes}, "journals": {"<run id>/<writer>.slots": bytes, "<run id>/<writer>.text": bytes}}`.
-    """
-
-    run: str
-    node: int
-    attempt: int
-    ready: bool
-    stop: bool
-    program: Program
-    lock: Lock
-    snapshot: Optional[str]
-    variables: Dict[str, str]
-    ranks: Tuple[RankPlan, ...] = ()
-    max_seconds: Optional[float] = None
-    warning_signal: Optional[str] = None  # for the ranks, before a time limit ends them
-    warning_seconds: float = 0.0  # before `max_seconds`
-    full_disk_seconds: Optional[float] = None  # how long files of the ended ranks wait for disk space; None: for ever
-    direct_from: Optional[int] = None  # the size from which on files go to the object store; None: to the server
-    collect: Tuple[str, ...] = ()
-    restore: bool = False  # begin with the files that the run keeps in the directories `collect`
-    watch: Tuple[str, ...] = ()
-    shipped: Dict[str, Any] = field(default_factory=lambda: {})
-    inputs: Tuple[DataInput, ...] = ()
-    outputs: Tuple[DataOutput, ...] = ()
-    nodes: int = 1
-    processes: int = 1  # on all nodes together
-    hold: int = 0
-    others_ended: bool = True
-    ended_well: bool = False
-    mpi: Optional[MpiOrders] = None
-    gpus: Tuple[str, ...] = ()  # UUIDs of the devices that this node uses exclusively
-    logins: Dict[str, str] = field(
-        default_factory=lambda: {}, repr=False
-    )  # credentials for channels and indexes of the lock
-    peers: Tuple[str, ...] = ()  # addresses of all nodes, if their processes must find each other
 
 
 def plan(spec: RunSpec, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:

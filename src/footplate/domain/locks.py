@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Dict, List, Optional
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 
 _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s*(\S+))")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import ModelUse
+from footplate.domain.orders import Cause
 from footplate.domain.specs import RunSpec
 from footplate.domain.targets import LOCAL
 
@@ -38,24 +39,6 @@ class NodeState(enum.Enum):
     EXITED = "exited"
     DONE = "done"
     LOST = "lost"
-
-
-@dataclass(frozen=True)
-class Cause:
-    """The reason of an end or a failure. `code` is for programs, `message` is a sentence for users."""
-
-    code: str
-    message: str
-    hint: Optional[str] = None
-    node: Optional[int] = None
-    rank: Optional[int] = None
-    exit_code: Optional[int] = None
-    signal: Optional[str] = None  # e.g. SIGSEGV
-    exception: Optional[str] = None  # e.g. ValueError
-    exception_message: Optional[str] = None
-    traceback: Optional[str] = None
-    last_lines: Tuple[str, ...] = ()
-    time: Optional[float] = None  # when a rank failed, by its node's clock; the first failure is the cause
 
 
 @dataclass(frozen=True)
@@ -286,16 +269,6 @@ class EnvironmentView:
     version: str
     created: float
     definition: Dict[str, Any] = field(default_factory=lambda: {})
-
-
-@dataclass(frozen=True)
-class Lock:
-    """A resolved environment. Same content, same digest. `content` is exactly what the builder needs."""
-
-    digest: str
-    builder: str
-    content: Dict[str, Any]
-    warnings: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

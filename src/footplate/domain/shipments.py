@@ -10,7 +10,7 @@ import binascii
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.errors import InvalidInput
 
 LOG = "log"

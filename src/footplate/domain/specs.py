@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
-from footplate.domain.datasets import DataInput, DataOutput, check_data
+from footplate.domain.datasets import check_data
+from footplate.domain.orders import DataInput, DataOutput, Program
 from footplate.domain.runs.run_kinds import JOB, kind_of
 from footplate.domain.targets import LOCAL
 from footplate.errors import InvalidInput
@@ -15,18 +16,6 @@ _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,254}")
 _EXPERIMENT = re.compile(r"[a-zA-Z0-9][\w\-]{0,254}", re.ASCII)
 _CHILD_KEY = re.compile(r"[A-Za-z0-9_]{1,64}")
 _ENV_NAME = re.compile(r"[^=\0]+")
-
-
-@dataclass(frozen=True)
-class Program:
-    """The program of each rank. Either `script` with `arguments`, or `command`, which runs under `sh -c`.
-
-    Arguments keep `$NAME` as written: each rank expands them against its own environment just before the start.
-    """
-
-    script: Optional[str] = None
-    arguments: Tuple[str, ...] = ()
-    command: Optional[str] = None
 
 
 MAX_PROCESSES = 10_000

@@ -31,13 +31,17 @@ from __future__ import annotations
 import importlib
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footplate.domain.locks import MPI
-from footplate.domain.records import BuiltView, Lock
-from footplate.domain.specs import EnvironmentSpec
+from footplate.domain.orders import Lock
 from footplate.environments.base import Builder, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import InvalidInput
+
+if TYPE_CHECKING:  # an agent starts sooner without these
+    from footplate.domain.records import BuiltView
+    from footplate.domain.specs import EnvironmentSpec
 
 _REGISTRY = {
     "existing": ("footplate.environments.existing", "ExistingBuilder"),
@@ -113,7 +117,8 @@ def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say
     """Add Open MPI to the lock of an existing interpreter, for a run over MPI where there is none."""
     if not spec.options.get(MPI):
         return lock
-    from footplate.environments import existing  # noqa: PLC0415  # lazy: only for runs over MPI
+    from footplate.domain.specs import EnvironmentSpec  # noqa: PLC0415  # lazy: only for runs over MPI
+    from footplate.environments import existing  # noqa: PLC0415  # see above
     from footplate.environments.adaptations import OPEN_MPI  # noqa: PLC0415  # see above
 
     if existing.has_mpi(str(lock.content["interpreter"])):

@@ -6,11 +6,13 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Protocol
 
-from footplate.domain.records import Lock
-from footplate.domain.specs import EnvironmentSpec
+from footplate.domain.orders import Lock
 from footplate.environments.url_credentials import NO_LOGINS, Logins
+
+if TYPE_CHECKING:  # an agent starts sooner without it
+    from footplate.domain.specs import EnvironmentSpec
 
 Say = Callable[[str], None]
 """Takes one line of a log as soon as it is known."""

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, Callable, cast
 
 from footplate.disk import atomic_write
-from footplate.domain.records import BuiltView, Lock
+from footplate.domain.orders import Lock
+from footplate.domain.records import BuiltView
 from footplate.environments.base import BuildContext, Say
 from footplate.environments.disk_usage import own_size
 from footplate.environments.url_credentials import Logins

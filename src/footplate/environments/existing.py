@@ -10,14 +10,17 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import MPI
-from footplate.domain.records import Lock
-from footplate.domain.specs import EnvironmentSpec
+from footplate.domain.orders import Lock
 from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
+
+if TYPE_CHECKING:  # an agent starts sooner without it
+    from footplate.domain.specs import EnvironmentSpec
 
 OLDEST = (3, 8)
 _PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"

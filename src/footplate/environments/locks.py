@@ -24,7 +24,7 @@ from typing import Any
 
 from footplate.disk import atomic_write
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, built_environments, conda, curated, recipes, torch_builds
 from footplate.environments.base import ResolverSettings, Say, without_prefix

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from footplate.domain.locks import AZUREML, TENSORFLOW1
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, pythons, uv_errors
 from footplate.environments.adaptations import Adapted

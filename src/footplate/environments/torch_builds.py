@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings, Say
 from footplate.errors import InvalidInput

@@ -13,11 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote
 
-from footplate.domain.records import Lock
-from footplate.domain.specs import EnvironmentSpec, RunSpec
+from footplate.domain.orders import Lock
+
+if TYPE_CHECKING:  # an agent starts sooner without them
+    from footplate.domain.specs import EnvironmentSpec, RunSpec
 
 T = TypeVar("T")
 _ADDRESS = re.compile(r"(?P<scheme>https?://)(?P<user>[^\s/@'\"]+@)?(?P<rest>(?:(?!::)[^\s#;'\"<>|\[\]@?])+)")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate.domain.locks import TENSORFLOW1
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import built_environments, bytecode, python_choice, pythons, tensorflow1, uv, uv_errors
 from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 
 from footplate import environ
 from footplate.client.transport import Transport
-from footplate.domain import gpus
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
-from footplate.domain.runs.run_status import AGENT_STOPPED
+from footplate.domain.orders import AGENT_STOPPED, VISIBLE, Cause, NodeOrders
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
@@ -324,7 +321,7 @@ class Agent:
 
     def _own_gpus(self) -> tuple[str, ...] | None:
         """Return the GPUs to sample; None, which means all, if the user selected devices."""
-        return None if gpus.VISIBLE in self._orders.variables else self._orders.gpus
+        return None if VISIBLE in self._orders.variables else self._orders.gpus
 
     def _adopt_ranks(self) -> bool:
         """Adopt ranks, and their GPUs, that an earlier agent started; return whether there were any."""

@@ -30,9 +30,8 @@ from footplate.data.stores.base import FileStore, Progress, Report
 from footplate.data.stores.registry import open_store
 from footplate.domain import azure_variables, store_names
 from footplate.domain.data import OBJECT_STORES, SERVER
-from footplate.domain.datasets import DataInput, DataOutput, DatasetView, RunData, output_path, written_definition
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
+from footplate.domain.datasets import DatasetView, RunData, output_path, written_definition
+from footplate.domain.orders import Cause, DataInput, DataOutput, NodeOrders
 from footplate.domain.requests import NewDataset
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, Unavailable
 from footplate.node import process_tree

@@ -11,7 +11,7 @@ import os
 import shutil
 
 from footplate.domain.locks import AZUREML
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 
 VERSION = "1.61.0"
 """The release that the modules of `packages/azureml` follow; requirements that pin another one are reported as that."""

@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.runs.root_cause import blames_another, is_no_consequence
-from footplate.domain.runs.run_status import NODE_LOST
 from footplate.node.ranks import Rank
 
 LAST_LINES = 20

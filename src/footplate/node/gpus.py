@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from footplate.domain.gpus import Gpu
+from footplate.domain.orders import Gpu
 from footplate.lazy import Deferred
 from footplate.node.node_directory import see_installed_packages
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from footplate import __version__
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import ASSIGNED, INFO, VISIBLE
+from footplate.domain.orders import ASSIGNED, INFO, VISIBLE
 from footplate.node import gpus
 from footplate.node.node_directory import bundle_folder
 

@@ -22,7 +22,7 @@ import traceback
 from typing import Any
 
 from footplate import environments
-from footplate.domain import codec, launch, records, replies
+from footplate.domain import codec, orders, records, replies
 from footplate.node import agent, sampler, stopping
 from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
@@ -102,7 +102,7 @@ def _preload() -> None:
     see_installed_packages()
     for name in _IMPORTED_LATER:
         importlib.import_module(name)
-    codec.prepare(launch.NodeOrders, records.FileView, *_REPLIES)
+    codec.prepare(orders.NodeOrders, records.FileView, *_REPLIES)
     for name in environments.names():
         environments.load(name)
     gc.collect()

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from footplate import environ, environments
 from footplate.content.blobs import BlobFolder
 from footplate.disk import sync
-from footplate.domain.gpus import VISIBLE
-from footplate.domain.launch import NodeOrders
 from footplate.domain.locks import MPI, TENSORFLOW1
-from footplate.domain.records import Cause
+from footplate.domain.orders import VISIBLE, Cause, NodeOrders
 from footplate.environments.base import Interpreter
 from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError

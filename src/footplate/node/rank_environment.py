@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from footplate import __version__, environ
 from footplate.domain import inherited_variables
-from footplate.domain.launch import CHECKPOINTS, NodeOrders, RankPlan
-from footplate.domain.specs import Program
+from footplate.domain.orders import CHECKPOINTS, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
 from footplate.node import distributions, host_info, rendezvous
 from footplate.node.node_directory import NodeFolder, runtime_folder

@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, NodeOrders
 from footplate.domain.runs.root_cause import blames_another
 from footplate.lazy import Deferred
 from footplate.node import failure_causes, process_tree, ranks, stopping

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from footplate import environ
-from footplate.domain.launch import NodeOrders, RankPlan
+from footplate.domain.orders import NodeOrders, RankPlan
 from footplate.lazy import Deferred
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, NodeOrders
 from footplate.errors import Unavailable
 from footplate.lazy import Deferred
 from footplate.node.node_directory import NodeFolder

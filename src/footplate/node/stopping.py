@@ -8,8 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, NodeOrders
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that stop an agent. Whoever forks an agent blocks them until it handles them."""

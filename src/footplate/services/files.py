@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from typing import BinaryIO
 
-from footplate.domain.launch import checkpoint_folder
+from footplate.domain.orders import checkpoint_folder
 from footplate.domain.records import FileView, RunRecord, Stage
 from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from footplate.domain import azure_variables, gpus, launch
-from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, RankPlan
+from footplate.domain.launch import NodePlace, RankPlan
+from footplate.domain.orders import MpiOrders, NodeOrders
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.runs import events, run_status
 from footplate.domain.specs import Program, warning_time

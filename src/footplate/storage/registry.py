@@ -11,7 +11,8 @@ from typing import Any
 from sqlalchemy import Row, delete, func, insert, select, update
 
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import ComputeView, EnvironmentView, Lock
+from footplate.domain.orders import Lock
+from footplate.domain.records import ComputeView, EnvironmentView
 from footplate.domain.serving.endpoints import EndpointRecord, ServiceKeys
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, false, func, or_, select, union_all, update
 
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.launch import checkpoint_folders
+from footplate.domain.orders import checkpoint_folders
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key

@@ -10,7 +10,7 @@ from typing import Protocol
 import pytest
 
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder, Interpreter, ResolverSettings
 from footplate.errors import FootplateError

@@ -21,13 +21,8 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect, text
 
-from footplate.domain.records import (
-    ComputeView,
-    FileView,
-    Lock,
-    ModelView,
-    StoryLine,
-)
+from footplate.domain.orders import Lock
+from footplate.domain.records import ComputeView, FileView, ModelView, StoryLine
 from footplate.domain.targets import LOCAL
 from footplate.errors import Conflict, NotFound
 from footplate.storage import RunQuery, Storage, migrate

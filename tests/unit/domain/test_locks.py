@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from footplate.domain.locks import Change, diff, packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 
 
 def lock(pins: str, python: str = "3.11", builder: str = "venv") -> Lock:

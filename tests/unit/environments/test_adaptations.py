@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.locks import packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations
 from footplate.environments.adaptations import OPEN_MPI, adapt

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.locks import packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.azureml_dependencies import brought, versions
 from footplate.environments.base import ResolverSettings

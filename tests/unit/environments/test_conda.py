@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.conda import CondaBuilder

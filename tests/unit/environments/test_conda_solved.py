@@ -21,7 +21,7 @@ import pytest
 from footplate import environments
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff, packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import conda
 from footplate.environments.base import Interpreter, ResolverSettings, make_lock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from footplate import environments
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import locks, recipes
 from footplate.environments.base import ResolverSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import pythons
 from footplate.environments.base import ResolverSettings

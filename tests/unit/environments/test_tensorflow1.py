@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.venv import VenvBuilder

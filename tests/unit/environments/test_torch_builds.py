@@ -13,7 +13,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.locks import packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.python_choice import DAY

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from footplate import __version__
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.built_environments import MARKER
@@ -115,7 +115,7 @@ def test_a_killed_build_starts_afresh(wheels: Path, tmp_path: Path) -> None:
     lock = lock_of(spec("tiny"), quiet)
     text = (
         "import os, signal, sys; from pathlib import Path; from footplate.environments.venv import VenvBuilder\n"
-        "from footplate.domain.records import Lock; import json\n"
+        "from footplate.domain.orders import Lock; import json\n"
         "def say(line):\n"
         "    if line.startswith(('Using', 'Creating', 'Installed')): os.kill(os.getpid(), signal.SIGKILL)\n"
         f"VenvBuilder().build(Lock({lock.digest!r}, 'venv', {lock.content!r}), Path({str(tmp_path / 'e')!r}), say)\n"

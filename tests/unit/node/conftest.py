@@ -22,8 +22,8 @@ import pytest
 from footplate.api import PREFIX
 from footplate.content.blobs import BlobFolder
 from footplate.domain.codec import to_json
-from footplate.domain.launch import NodeOrders, NodePlace, plan
-from footplate.domain.records import Lock
+from footplate.domain.launch import NodePlace, plan
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.engines.local import agent_argv
 from footplate.node import process_tree

@@ -17,8 +17,7 @@ import pytest
 
 import footplate
 from footplate.content.blobs import BlobFolder
-from footplate.domain.launch import MpiOrders
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock, MpiOrders
 from footplate.domain.specs import Program
 from footplate.job.journal_format import Decoder
 from footplate.node import process_tree
@@ -64,7 +63,7 @@ def test_ranks_do_not_wait_for_modules_that_they_do_not_need() -> None:
     assert "footplate.node.agent" in loaded
     assert not loaded & {f"footplate.node.shipping.{name}" for name in later}
     assert not loaded & {f"footplate.node.{name}" for name in ("containers", "data", "mpi", "sampler", "stacks")}
-    assert not loaded & {f"footplate.domain.{name}" for name in ("replies", "requests", "shipments", "stacks")}
+    assert not loaded & {f"footplate.domain.{name}" for name in ("launch", "records", "replies", "shipments", "specs")}
     assert not loaded & {"argparse", "ctypes", "logging", "ssl", "subprocess", "tempfile", "uuid", "zipfile"}
 
 

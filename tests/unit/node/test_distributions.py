@@ -6,7 +6,7 @@ import importlib.metadata
 from pathlib import Path
 
 import azureml.core
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.node.distributions import VERSION, write
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from footplate import environ
 from footplate.domain.gpus import ASSIGNED, Gpu
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.specs import Program
 from footplate.node import gpus, host_info, preparation, process_tree
 from footplate.node.gpu_leases import Leases

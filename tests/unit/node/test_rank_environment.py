@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.domain.records import Lock
+from footplate.domain.launch import RankPlan
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
 from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables

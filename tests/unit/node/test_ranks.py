@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.domain.records import Lock
+from footplate.domain.launch import RankPlan
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
 from footplate.node import process_tree, ranks

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause, Lock
+from footplate.domain.orders import Lock, NodeOrders
+from footplate.domain.records import Cause
 from footplate.domain.specs import Program
 from footplate.node.stopping import StopRequest, TimeLimit
 

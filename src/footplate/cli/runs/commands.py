@@ -44,7 +44,7 @@ from footplate.cli.stacks import show_stacks
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
-from footplate.domain.launch import CHECKPOINTS, checkpoint_folders
+from footplate.domain.orders import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_status import TERMINAL

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import (
     Child,
     ChildRefused,

@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Protocol, Sequence, Tuple, Union
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome
 from footplate.domain.specs import ControllerSpec, RunSpec
 
 # ── What a controller sees ────────────────────────────────────────────────────────────────────────────────────────────

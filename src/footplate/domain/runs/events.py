@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Optional, Tuple, Union
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.runs.controllers import ControllerEvent, GroupDecision
 
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────────

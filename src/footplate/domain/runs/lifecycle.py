@@ -30,7 +30,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Callable, Dict, Tuple
 
-from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.orders import Cause
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs import group_transitions, node_transitions
 from footplate.domain.runs.events import (
     AgentsMissing,

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import List, Optional
 
-from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE, Cause
+from footplate.domain.records import NodeState, Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs.events import (
     AgentsMissing,
     EngineEnded,
@@ -40,16 +41,7 @@ from footplate.domain.runs.outcomes import (
 )
 from footplate.domain.runs.restarts import Decision
 from footplate.domain.runs.root_cause import blames_another
-from footplate.domain.runs.run_status import (
-    BEFORE_START,
-    ENDED_NODES,
-    NODE_LOST,
-    OVER_NODES,
-    STOPPED_ELSEWHERE,
-    awaits_engine,
-    is_equipped,
-    is_ready,
-)
+from footplate.domain.runs.run_status import BEFORE_START, ENDED_NODES, OVER_NODES, awaits_engine, is_equipped, is_ready
 
 MAX_REVIVALS = 3
 """How often the agents of one attempt are started again before their nodes are given up."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
-from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunRecord, Stage
+from footplate.domain.orders import MPI_FAILED, Cause
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs import group_transitions
 from footplate.domain.runs.events import Effect, ForgetNodes, ScheduleQueue, StopNodes
 from footplate.domain.runs.restarts import Decision, backoff_seconds, begin_attempt, restarts_by_itself
 from footplate.domain.runs.root_cause import blames_another
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.runs.run_status import ENDED_NODES, MPI_FAILED, OVER_NODES, awaits_engine
+from footplate.domain.runs.run_status import ENDED_NODES, OVER_NODES, awaits_engine
 
 
 def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Dict, List, Optional, Sequence
 
-from footplate.domain.specs import Program
+from footplate.domain.orders import Program
 
 LONGEST_NAME = 255
 FLAG = "true"

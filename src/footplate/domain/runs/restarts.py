@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Optional, Tuple
 
-from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
+from footplate.domain.orders import NODE_LOST, Cause
+from footplate.domain.records import Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs.events import BeginAttempt, Effect, ResolveEnvironment, ScheduleQueue, WakeRun
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.runs.run_status import NODE_LOST, status
+from footplate.domain.runs.run_status import status
 from footplate.domain.specs import RESTART_CAUSES, RestartPolicy
 
 Decision = Tuple[RunRecord, Tuple[Effect, ...]]

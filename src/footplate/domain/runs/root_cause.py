@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 
 _NEVER_A_CONSEQUENCE = ("SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL")
 

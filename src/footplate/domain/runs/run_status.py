@@ -6,6 +6,7 @@ from typing import Any, Optional, Set, Tuple
 
 from footplate.domain.gpus import devices, needs
 from footplate.domain.launch import meets, ports_to_hold
+from footplate.domain.orders import AGENT_STOPPED
 from footplate.domain.records import NodeState, RunRecord, Stage, Waiting
 from footplate.domain.runs.run_kinds import kind_of
 
@@ -16,20 +17,6 @@ ENDED_NODES = (NodeState.EXITED, *OVER_NODES)
 """States of a node whose ranks have ended."""
 
 BEFORE_START = (NodeState.LAUNCHED, NodeState.JOINED, NodeState.PREPARING)
-NODE_LOST = "node_lost"
-"""The code of a cause when a node is gone. The default restart policy retries it: it is not the script's fault."""
-
-AGENT_STOPPED = "agent_stopped"
-"""The code of a cause when an agent received a signal to stop. Only the engine knows why; until it reports that, the
-run does not end.
-"""
-
-STOPPED_ELSEWHERE = "stopped_elsewhere"
-"""The code of a cause when a person or program other than this server stopped the agents."""
-
-MPI_FAILED = "mpi_failed"
-"""The code of a cause that names the launcher, because no rank is known to have failed."""
-
 HOLDS_NODES = (Stage.PROVISIONING, Stage.PREPARING, Stage.RUNNING, Stage.FINALIZING)
 """Stages in which a job counts against its target's `max_nodes`."""
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.specs import EnvironmentSpec
 from footplate.errors import InvalidInput, NotFound
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import (
     CancelChild,
     Child,

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Dict, List, Mapping, Optional, Sequence
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.serving.endpoints import (
     BROKEN,
     DELETING,

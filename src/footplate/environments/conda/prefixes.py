@@ -17,7 +17,7 @@ from rattler import Client, RepoDataRecord, Subdir, install
 from rattler.install import InstallerReporter
 from rattler.shell import ActivationVariables, activate
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.environments import built_environments, venv
 from footplate.environments.base import BuildContext, Interpreter, Say
 from footplate.environments.conda import PACKAGES, records

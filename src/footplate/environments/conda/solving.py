@@ -23,7 +23,7 @@ from rattler import (
 )
 
 from footplate.domain.locks import AZUREML, TENSORFLOW1
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, pythons, recipes
 from footplate.environments.adaptations import Adapted

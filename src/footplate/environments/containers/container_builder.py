@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from footplate.domain.locks import AZUREML, TENSORFLOW1, image_name, packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, built_environments, conda, pythons, recipes
 from footplate.environments.base import (

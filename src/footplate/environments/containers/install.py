@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import TENSORFLOW1, packages
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.environments import tensorflow1
 from footplate.environments.base import BuildContext, without_prefix
 from footplate.environments.containers.container_engine import ContainerEngine, Image

@@ -8,9 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
-from footplate.domain.runs.run_status import MPI_FAILED
+from footplate.domain.orders import MPI_FAILED, Cause, NodeOrders
 from footplate.node import containers, failure_causes, process_tree, ranks
 from footplate.node.mpi import in_container, interconnect, mpirun
 from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer

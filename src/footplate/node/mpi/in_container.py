@@ -10,8 +10,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, NodeOrders
 from footplate.environments.base import Container
 from footplate.node import containers
 from footplate.node.mpi import mpirun

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from io import BufferedRWPair
 from typing import Any, Callable
 
-from footplate.domain.launch import NodePlace
+from footplate.domain.orders import NodePlace
 
 _PATIENCE_SECONDS = 10.0
 """Limits for a peer that has not yet proved that it belongs to the run."""

@@ -20,8 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from footplate import environ
-from footplate.domain.launch import NodeOrders, RankPlan
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, NodeOrders, RankPlan
 from footplate.node.mpi import interconnect, remote_shell
 from footplate.node.node_directory import NodeFolder
 from footplate.node.preparation import Failed

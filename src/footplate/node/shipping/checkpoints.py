@@ -15,19 +15,25 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from footplate.backoff import Backoff
 from footplate.content.blobs import BlobFolder
 from footplate.disk import atomic_write
-from footplate.domain.launch import CHECKPOINTS, NodeOrders, checkpoint_folder, checkpoint_folders
-from footplate.domain.records import FileView
+from footplate.domain.orders import CHECKPOINTS, NodeOrders, checkpoint_folder, checkpoint_folders
 from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, NotFound, Unavailable
+from footplate.lazy import Deferred
 from footplate.node import host_info, process_tree, snapshot
 from footplate.node.node_directory import NodeFolder, regular_files
 from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.outputs import Output, store_of
 from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
+
+if TYPE_CHECKING:
+    from footplate.domain import records
+    from footplate.domain.records import FileView
+else:
+    records = Deferred("footplate.domain.records")  # no file is named before the ranks have started
 
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
@@ -224,7 +230,7 @@ class CheckpointSaver:
 
     def _publish(self, version: Mapping[str, _Version]) -> None:
         files = [
-            FileView(f"{self._prefix}/{name}", each.stamp.size, each.digest)
+            records.FileView(f"{self._prefix}/{name}", each.stamp.size, each.digest)
             for name, each in sorted(version.items())
             if each.digest is not None
         ]

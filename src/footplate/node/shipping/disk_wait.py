@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from footplate.disk import LITTLE_SPACE, free_bytes
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.errors import FootplateError, OutOfSpace
 from footplate.node.node_directory import NodeFolder, is_full
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Callable
 
 from footplate import environ
 from footplate.content.blobs import BlobFolder, hash_file
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import FileView
+from footplate.domain.orders import NodeOrders
 from footplate.errors import FootplateError
 from footplate.lazy import Deferred
 from footplate.node.node_directory import NodeFolder, is_full, regular_files
@@ -23,8 +22,11 @@ from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.server_link import Link
 
 if TYPE_CHECKING:
+    from footplate.domain import records
+    from footplate.domain.records import FileView
     from footplate.node.shipping import direct_upload, handover
 else:
+    records = Deferred("footplate.domain.records")  # no file is named before the ranks have started
     handover = Deferred("footplate.node.shipping.handover")
     direct_upload = Deferred("footplate.node.shipping.direct_upload")  # few runs have large files
 
@@ -43,7 +45,7 @@ class Output:
     names: list[str] = field(default_factory=lambda: [])
 
     def views(self, digest: str, size: int) -> list[FileView]:
-        return [FileView(name, size, digest) for name in self.names]
+        return [records.FileView(name, size, digest) for name in self.names]
 
 
 def collect(
@@ -146,7 +148,7 @@ class LocalStore:
                 rows = [json.loads(line) for line in record if line.endswith("\n")]
         except FileNotFoundError:
             return []
-        return [FileView(name, size, digest) for name, size, digest in rows if self._blobs.has(digest)]
+        return [records.FileView(name, size, digest) for name, size, digest in rows if self._blobs.has(digest)]
 
     def put(self, batch: Sequence[Output]) -> list[FileView]:
         if len(batch) == 1 and self.moves(batch[0]):

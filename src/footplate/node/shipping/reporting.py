@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from footplate.backoff import Backoff
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.shipments import NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
-from footplate.domain.launch import NodeOrders
+from footplate.domain.orders import NodeOrders
 from footplate.errors import OutOfSpace
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder

@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from footplate.api import ApiClient
 from footplate.backoff import Backoff
 from footplate.client.transport import Transport
-from footplate.domain.data import FOLDER, StoreSpec
-from footplate.domain.datasets import BUILT_IN_DATASTORES, DatasetView, RunData, through_server
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Cause, FileView
+from footplate.domain.orders import Cause, NodeOrders
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
-    from footplate.domain import shipments
+    from footplate.domain import data, datasets, shipments
+    from footplate.domain.data import StoreSpec
+    from footplate.domain.datasets import DatasetView, RunData
+    from footplate.domain.records import FileView
     from footplate.domain.replies import DirectUpload, HeartbeatReply, ShipmentReply
     from footplate.domain.requests import NewDataset
     from footplate.domain.shipments import FilePiece, NodeReport
     from footplate.domain.stacks import ProcessStacks
 else:
+    data = Deferred("footplate.domain.data")
+    datasets = Deferred("footplate.domain.datasets")
     shipments = Deferred("footplate.domain.shipments")  # nothing is shipped before the ranks have started
 
 T = TypeVar("T")
@@ -137,10 +139,10 @@ class Link:
         return replace(known, stores=stores)
 
     def _reached(self, workspace: str, name: str, spec: StoreSpec) -> StoreSpec:
-        built_in = name in BUILT_IN_DATASTORES and spec.kind == FOLDER
+        built_in = name in datasets.BUILT_IN_DATASTORES and spec.kind == data.FOLDER
         if not built_in or self._transport.is_local or os.path.isdir(spec.location["path"]):
             return spec
-        return through_server(self._transport.endpoint, self._transport.token, workspace, name)
+        return datasets.through_server(self._transport.endpoint, self._transport.token, workspace, name)
 
     def register_dataset(self, workspace: str, dataset: NewDataset) -> DatasetView:
         return self._api.datasets.register(workspace, dataset)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from footplate.domain.launch import NodeOrders
+from footplate.domain.orders import NodeOrders
 from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encoded
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format

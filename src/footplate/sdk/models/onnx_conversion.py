@@ -11,7 +11,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, cast
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.serving.frameworks import served_without_code
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView, Lock
+from footplate.domain.orders import Lock
+from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires

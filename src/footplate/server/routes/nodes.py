@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Response
 from fastapi.responses import StreamingResponse
 
-from footplate.domain.launch import NodeOrders
+from footplate.domain.orders import NodeOrders
 from footplate.domain.records import RunRecord
 from footplate.domain.replies import (
     AgentTool,

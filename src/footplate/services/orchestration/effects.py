@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from footplate import environments
-from footplate.domain.records import Cause, Lock, RunRecord, Stage
+from footplate.domain.orders import Lock
+from footplate.domain.records import Cause, RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.events import Effect, Event
 from footplate.engines.base import Engine

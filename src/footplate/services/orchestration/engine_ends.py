@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE
 from footplate.domain.records import Cause, RunRecord
 from footplate.domain.runs import run_status
 from footplate.engines.base import Engine, Observation
@@ -20,13 +21,13 @@ class _Ending(NamedTuple):
 _MORE_ATTEMPTS = "with max_attempts above 1 it continues by itself, from what it has saved in ./checkpoints"
 _ENDINGS = {
     "preempted": _Ending("preempted", "{engine} preempted the run", _MORE_ATTEMPTS),
-    "node_lost": _Ending(run_status.NODE_LOST, "{engine} lost a node of the run", _MORE_ATTEMPTS),
+    "node_lost": _Ending(NODE_LOST, "{engine} lost a node of the run", _MORE_ATTEMPTS),
     "time_limit": _Ending("engine_time_limit", "the time limit of {engine} ended the run", _MORE_ATTEMPTS),
     "out_of_memory": _Ending(
         "out_of_memory", "{engine} ended the run: out of memory", "give its nodes more memory, or use less of it"
     ),
     "stopped_elsewhere": _Ending(
-        run_status.STOPPED_ELSEWHERE,
+        STOPPED_ELSEWHERE,
         "the run was stopped in {engine}, and not by Footplate",
         "see who stopped it there; start it again with: footplate runs restart {run}",
     ),

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from footplate.domain.orders import NODE_LOST
 from footplate.domain.records import Cause, NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
 from footplate.domain.runs.events import Event
@@ -244,7 +245,7 @@ class AgentWatcher:
             if node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None):
                 message = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
                 hint = "see whether somebody killed it or the machine ran out of memory; the other nodes were stopped"
-                cause = Cause(run_status.NODE_LOST, message, hint, node=node)
+                cause = Cause(NODE_LOST, message, hint, node=node)
                 with contextlib.suppress(Conflict):
                     self._tell(record.id, events.NodeVanished(node, cause), record.attempt)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from footplate.domain.orders import AGENT_STOPPED, STOPPED_ELSEWHERE
 from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs.events import (
     BeginAttempt,
@@ -21,7 +22,7 @@ from footplate.domain.runs.events import (
     StopNodes,
 )
 from footplate.domain.runs.lifecycle import apply, resume
-from footplate.domain.runs.run_status import AGENT_STOPPED, STOPPED_ELSEWHERE, awaits_engine, status
+from footplate.domain.runs.run_status import awaits_engine, status
 from footplate.domain.specs import Distribution, Program, RestartPolicy, RunSpec
 
 PREEMPTED = Cause("preempted", "slurm preempted the run", node=0)

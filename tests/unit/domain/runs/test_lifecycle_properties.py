@@ -8,6 +8,7 @@ from hypothesis import event as note
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from footplate.domain import orders
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs import events, run_status
@@ -27,7 +28,7 @@ nodes = st.integers(0, 2)
 words = st.sampled_from(["a", "b"])
 causes = st.builds(
     Cause,
-    code=st.sampled_from(["a", run_status.MPI_FAILED, run_status.NODE_LOST, run_status.AGENT_STOPPED]),
+    code=st.sampled_from(["a", orders.MPI_FAILED, orders.NODE_LOST, orders.AGENT_STOPPED]),
     message=words,
     node=st.none() | nodes,
     rank=st.none() | nodes,
@@ -65,7 +66,7 @@ by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     events.NodeLost: st.builds(events.NodeLost, node=nodes, cause=causes),
     events.NodeVanished: st.builds(events.NodeVanished, node=nodes, cause=causes),
     events.EngineEnded: st.builds(
-        events.EngineEnded, cause=st.none() | causes.filter(lambda cause: cause.code != run_status.AGENT_STOPPED)
+        events.EngineEnded, cause=st.none() | causes.filter(lambda cause: cause.code != orders.AGENT_STOPPED)
     ),
     events.RunFailed: st.builds(events.RunFailed, cause=causes),
     events.RunCancelRequested: st.builds(events.RunCancelRequested, by=words),
@@ -161,7 +162,7 @@ def check_changed_outcome(before: RunRecord, after: RunRecord, happened: events.
         assert known.node != happened.node
     else:
         assert isinstance(happened, (events.NodeExited, events.RankFailed))
-        if cause.code == known.code == run_status.MPI_FAILED:
+        if cause.code == known.code == orders.MPI_FAILED:
             assert cause.node == 0
             assert known.node != 0
         else:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.launch import MpiOrders, NodeOrders, NodePlace, plan
-from footplate.domain.records import Lock
+from footplate.domain.launch import NodePlace, plan
+from footplate.domain.orders import Lock, MpiOrders, NodeOrders
 from footplate.domain.specs import Distribution, Program, RunSpec
 from footplate.node.mpi import interconnect, mpirun, remote_shell
 from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer

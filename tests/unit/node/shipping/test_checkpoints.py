@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from footplate.content.blobs import BlobFolder
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import FileView, Lock
+from footplate.domain.orders import Lock, NodeOrders
+from footplate.domain.records import FileView
 from footplate.domain.specs import Program
 from footplate.errors import Unavailable
 from footplate.node.node_directory import NodeFolder

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.launch import NodeOrders
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.shipments import LARGEST_PIECE, MOST_PIECES
 from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, Unavailable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from footplate.domain.records import Lock
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.models.onnx_conversion import with_packages

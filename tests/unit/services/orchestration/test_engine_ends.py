@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from footplate.domain.orders import NODE_LOST
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
-from footplate.domain.runs import run_status
 from footplate.domain.specs import RESTART_CAUSES, Program, RestartPolicy, RunSpec
 from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine
@@ -36,5 +36,5 @@ def test_agents_that_ended_by_themselves_have_no_cause() -> None:
 def test_forgotten_agents_on_other_machines_are_lost() -> None:
     cause = cause_of(Observation("gone"), RECORD, NamespaceEngine())
     assert cause is not None
-    assert cause.code == run_status.NODE_LOST
+    assert cause.code == NODE_LOST
     assert cause_of(Observation("gone"), RECORD, LocalEngine()) is None
