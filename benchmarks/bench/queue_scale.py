@@ -1,13 +1,15 @@
-"""Thousands of queued runs: the cost of the server while nothing happens, and the cost of one event."""
+"""Thousands of queued runs, and 200 that run: the cost of the server at rest, and the cost of one event."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -18,8 +20,10 @@ from bench.machine import temporary_folder
 from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.client.launcher import server_status, stop_server
+from footplate.domain.shipments import LOG, FilePiece, Shipment, encoded
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
 from footplate.engines.base import Observation
+from footplate.node.shipping.reporting import HEARTBEAT_SECONDS
 from footplate.testing.simulated_engine import SimulatedCluster
 
 FEW = 100
@@ -38,6 +42,9 @@ part the server's own queue holds them: the target has five nodes.
 The cost of an event is the CPU time of the server, user and system, for a batch of events until their effects are
 visible in the API, less that of the idle server in the same time. It contains the requests. A change is another reason
 from the engine in the first part, and a canceled run that waits in the second.
+
+The last part plays the agents of runs that run: each sends a heartbeat every three seconds, and every second time a
+line of its log. A beat is late if the next one was due before the server had answered.
 """
 
 
@@ -73,7 +80,23 @@ def run(options: Options) -> Report:
                 Target("… calls of the engine per second", some.polls, "", at_most=1.1),
                 Target("… age of a state, 95th percentile", percentile(some.ages, 95), "s", at_most=3),
             ]
+    _report_running(report, options)
     return report
+
+
+def _report_running(report: Report, options: Options) -> None:
+    count = options.pick(200, 30)
+    with temporary_folder() as folder, footplate_home(folder) as workspace:
+        crowd = _Crowd(folder, workspace.id, "engine")
+        share, memory, answers = crowd.run_all(count, options.pick(30, 6))
+        age = crowd.watch_the_end()
+    report.rows.append(Row(f"a heartbeat of {count} running runs", tuple(1e3 * each for each in answers)))
+    report.check("no heartbeat was late", max(answers) < HEARTBEAT_SECONDS, f"{max(answers):.2f} s at most")
+    report.targets += [
+        Target(f"{count} running: memory", memory, "MB", at_most=250),
+        Target("… CPU, with heartbeats and logs", share, "%", at_most=20),
+        Target("… age of a lost node", age, "s", at_most=3),
+    ]
 
 
 def _measure(holder: str, size: int, options: Options) -> Costs:
@@ -104,6 +127,7 @@ class _Crowd:
         self._api.computes.put(workspace, "crowded", max_nodes=SLOTS[holder], engine="simulated", options=options)
         self._sent = 0
         self._waiting: list[str] = []
+        self._running: list[_PlayedAgent] = []
         self.ages: list[float] = []
 
     def fill(self, size: int) -> None:
@@ -141,6 +165,29 @@ class _Crowd:
             count += act()
         idle = share / 100 * (time.monotonic() - begin)
         return 1e3 * (_cpu_seconds(process) - used - idle) / count
+
+    # ── Running ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def run_all(self, count: int, seconds: float) -> tuple[float, float, list[float]]:
+        """Have so many runs run for a while. Return the share of a core in percent, MB, and seconds of each beat."""
+        self._running = [_PlayedAgent(self._home, self._cluster.job(run), run) for run in self._send(count)]
+        self._cluster.order([agent.run for agent in self._running], Observation("running"))
+        with ThreadPoolExecutor(32) as pool:
+            list(pool.map(_PlayedAgent.start, self._running))
+            process, answers = self._process(), list[float]()
+            used, begin = _cpu_seconds(process), time.monotonic()
+            for number in range(round(seconds / HEARTBEAT_SECONDS * count)):
+                time.sleep(max(0.0, begin + number * HEARTBEAT_SECONDS / count - time.monotonic()))
+                pool.submit(lambda agent: answers.append(agent.beat()), self._running[number % count])
+        share = 100 * (_cpu_seconds(process) - used) / (time.monotonic() - begin)
+        return share, process.memory_info().rss / 1e6, answers
+
+    def watch_the_end(self) -> float:
+        """Lose the node of a run. Return the seconds until the end of the run is visible."""
+        run, begin = self._running[-1].run, time.monotonic()
+        self._cluster.order([run], Observation("exited", {0: None}, ended_by="node_lost"))
+        self._api.runs.get(run, until="ended", wait=30)
+        return time.monotonic() - begin
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -193,6 +240,28 @@ class _Crowd:
 
     def _process(self) -> psutil.Process:
         return psutil.Process(int(server_status(str(self._home))["pid"]))
+
+
+class _PlayedAgent:
+    """The requests of an agent whose script prints a line from time to time."""
+
+    def __init__(self, home: Path, job: dict[str, Any], run: str) -> None:
+        self._api, self.run, self._beats = ApiClient(connect(str(home))).nodes, run, 0
+        self._attempt = int(job["attempt"])
+
+    def start(self) -> None:
+        self._api.join(self.run, 0, attempt=self._attempt, host="played", address="127.0.0.1", info={})
+        self._api.prepared(self.run, 0, ports=[], attempt=self._attempt)
+        self._api.report(self.run, 0, "started", attempt=self._attempt)
+
+    def beat(self) -> float:
+        begin, line = time.monotonic(), b"a line of the log\n"
+        if self._beats % 2:
+            piece = FilePiece("user_logs/std_log.txt", LOG, len(line) * (self._beats // 2), encoded(line))
+            self._api.ship(self.run, 0, Shipment(self._attempt, pieces=(piece,)))
+        self._api.heartbeat(self.run, 0, self._attempt)
+        self._beats += 1
+        return time.monotonic() - begin
 
 
 def _other_run(row: Values, number: int) -> None:
