@@ -8,8 +8,11 @@ them bound. From then on a name in the abstract socket namespace, which dies wit
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
+import struct
 import sys
 from collections.abc import Sequence
 
@@ -17,6 +20,7 @@ from footplate.errors import Unavailable
 
 _LOWEST, _BELOW = 20000, 32768
 _ATTEMPTS = 2000
+_SIOCGIFADDR = 0x8915  # Linux: the address of an interface
 
 
 class HeldPorts:
@@ -94,3 +98,16 @@ def own_address(wanted: str) -> str:
         except OSError:
             return "127.0.0.1"
     return wanted
+
+
+def interface_of(address: str) -> str | None:
+    """Return the network interface that has this address; None if it cannot be found."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            try:
+                found = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", os.fsencode(name)[:15]))
+            except OSError:  # it has none, or this is not Linux
+                continue
+            if socket.inet_ntoa(found[20:24]) == address:
+                return name
+    return None

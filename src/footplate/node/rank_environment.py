@@ -34,6 +34,7 @@ class RankEnvironment:
     marker: Mapping[str, str]
     shared: Mapping[str, str] = field(default_factory=lambda: {})  # overrides the plan if nodes share a directory
     metadata: str = ""  # a directory with the metadata of the azureml packages
+    defaults: Mapping[str, str] = field(default_factory=lambda: {})  # settings of the user or the machine come first
 
     @property
     def base(self) -> dict[str, str]:
@@ -59,6 +60,7 @@ def for_ranks(
         interpreter, runtime_folder(folder.home, __version__), python_folder(interpreter, folder),
         inherited=dict(os.environ), ours=ours, marker=folder.marker(),
         shared=rendezvous.shared_variables(orders, folder), metadata=metadata,
+        defaults=rendezvous.network_defaults(orders),
     )  # fmt: skip
 
 
@@ -96,6 +98,7 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
     brought = setting.interpreter.variables
     variables = {
         **plan.defaults,
+        **setting.defaults,
         **setting.base,
         "PYTHONUNBUFFERED": "1",
         **setting.ours,

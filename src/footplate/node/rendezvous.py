@@ -24,6 +24,14 @@ def hold(orders: NodeOrders) -> ports.HeldPorts:
         raise Failed(Cause("start_failed", error.message, error.hint, orders.node)) from None
 
 
+def network_defaults(orders: NodeOrders) -> dict[str, str]:
+    """Return settings for libraries that would listen where the host name leads, often 127.0.1.1: on clusters they use
+    the interface by which the other nodes reach this one.
+    """
+    interface = ports.interface_of(orders.peers[orders.node]) if orders.node < len(orders.peers) else None
+    return {} if interface is None else dict.fromkeys(("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"), interface)
+
+
 def shared_variables(orders: NodeOrders, folder: NodeFolder) -> dict[str, str]:
     """Return the variables for a rendezvous through a file, where nodes share a directory. Each attempt gets a new
     file, because the leftovers of an interrupted rendezvous confuse the next.

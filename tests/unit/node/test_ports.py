@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from footplate.errors import Unavailable
-from footplate.node.ports import HeldPorts, own_address
+from footplate.node.ports import HeldPorts, interface_of, own_address
 
 
 @contextmanager
@@ -68,3 +69,9 @@ def test_zero_ports_are_allowed() -> None:
 def test_an_address_of_another_machine_is_replaced() -> None:
     assert own_address("127.0.0.9") == "127.0.0.9"
     assert own_address("192.0.2.1") == "127.0.0.1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="interfaces are found on Linux only")
+def test_the_interface_of_an_address_is_found() -> None:
+    assert interface_of("127.0.0.1") == "lo"
+    assert interface_of("192.0.2.1") is None

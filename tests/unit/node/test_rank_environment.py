@@ -12,6 +12,7 @@ from footplate.domain.launch import RankPlan
 from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.specs import Program
 from footplate.environments.base import Interpreter
+from footplate.node import rendezvous
 from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
 
 PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {"RANK": "3", "CLASH": "rank"})
@@ -89,3 +90,15 @@ def test_user_settings_override_the_machine() -> None:
     own = orders(Program("t.py"), PYTHONPATH="/mine", PATH="/my/bin", PYTHONUNBUFFERED="")
     seen = rank_variables(own, PLAN, setting(PYTHONPATH="/machine", PATH="/bin"))
     assert (seen["PYTHONPATH"], seen["PATH"], seen["PYTHONUNBUFFERED"]) == ("/runtime:/mine", "/env/bin:/my/bin", "")
+
+
+def test_libraries_listen_where_the_other_nodes_reach_this_one() -> None:
+    wanted = replace(orders(Program("t.py")), peers=("127.0.0.1", "192.0.2.1"))
+    found = rendezvous.network_defaults(wanted)
+    assert found == {"GLOO_SOCKET_IFNAME": "lo", "TP_SOCKET_IFNAME": "lo"}
+    assert rendezvous.network_defaults(replace(wanted, node=1)) == {}
+    assert rendezvous.network_defaults(replace(wanted, peers=())) == {}
+    chosen = replace(setting(PATH="/bin"), defaults=found)
+    assert rank_variables(wanted, PLAN, chosen)["GLOO_SOCKET_IFNAME"] == "lo"
+    wanted = replace(wanted, variables={"GLOO_SOCKET_IFNAME": "ib0"})
+    assert rank_variables(wanted, PLAN, chosen)["GLOO_SOCKET_IFNAME"] == "ib0"

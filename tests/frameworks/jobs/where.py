@@ -1,0 +1,7 @@
+"""Log the interpreter of the environment."""
+
+import sys
+
+from azureml.core import Run
+
+Run.get_context().log("interpreter", sys.executable)
