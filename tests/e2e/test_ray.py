@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 import yaml
 
 import footplate
-from azureml.core import Environment, Experiment, Run, Workspace
+from azureml.core import Dataset, Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
@@ -53,7 +54,7 @@ def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
 def serve(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
     """Start a server that knows the head by the name that the guide uses, and its token where Ray keeps it."""
     network = cluster.network
-    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{network.address(0)} head\n")
+    (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{network.address(0)} head training-head-svc\n")
     (tmp_path / ".ray").mkdir()
     (tmp_path / ".ray" / "auth_token").write_text(TOKEN)
     named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(tmp_path / "hosts")]
@@ -116,6 +117,65 @@ def test_training_survives_the_agent_and_leaves_nothing(
     assert Path("model.txt").read_text() == "weights"
     wait_until(lambda: run.id not in {job["submission_id"] for job in cluster.ask("/api/jobs/")})
     assert not list(disk.glob("work/*"))
+
+
+def test_check_probes_every_worker(target: Any, footplate: Any) -> None:
+    report = footplate.json("compute", "check", "ray", "--timeout", "300")
+    assert report["usable"] and [node["node"] for node in report["nodes"]] == [0, 1]
+    for node in report["nodes"]:
+        found = {finding["name"]: (finding["state"], finding["message"]) for finding in node["findings"]}
+        assert found["network"] == ("ok", "reaches all 2 nodes")
+        assert "not visible" in found["home"][1]
+
+
+SHOW_GPUS = "hostname -I >> $0; echo $CUDA_VISIBLE_DEVICES >> $0; mv $0 $0.done; sleep 600"
+
+
+def test_scripts_see_the_gpus_that_ray_assigned(
+    target: Any, cluster: RayCluster, here: Environment, tmp_path: Path
+) -> None:
+    """Other jobs hold three of the four GPUs of the cluster: the run has the fourth."""
+    files = [tmp_path / f"gpu{number}" for number in range(3)]
+    for file in files:
+        command = shlex.join(["sh", "-c", SHOW_GPUS, str(file)])
+        cluster.ask("/api/jobs/", "POST", {"entrypoint": command, "entrypoint_num_gpus": 1})
+    done = [file.with_suffix(".done") for file in files]
+    wait_until(lambda: all(file.exists() for file in done))
+    taken = {tuple(file.read_text().split()) for file in done}
+    text = "import os\nprint(os.popen('hostname -I').read(), os.environ['CUDA_VISIBLE_DEVICES'])"
+    config = describe(target, here, text)
+    config.run_config.gpus = 1
+    run = Experiment(target.workspace, "ray").submit(config)
+    run.wait_for_completion()
+    assert taken | {tuple(log_of(run).split())} == {(f"10.77.0.{n}", gpu) for n in (12, 13) for gpu in "01"}
+
+
+READS = """
+import os, sys
+from azureml.core import Run
+run = Run.get_context()
+fetched, mounted, *_, scale = sys.argv[1:]
+values = [float(open(os.path.join(folder, "value.txt")).read()) for folder in (fetched, mounted)]
+table = run.input_datasets["table"].to_pandas_dataframe()
+run.log("score", float(scale) * (sum(values) + table["x"].sum()))
+"""
+
+
+def test_trials_read_files_and_tables_on_bare_nodes(target: Any, here: Environment, tmp_path: Path) -> None:
+    store = target.workspace.get_default_datastore()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "value.txt").write_text("2.5")
+    (tmp_path / "data" / "table.csv").write_text("x,y\n1,a\n2,b\n")
+    files = Dataset.File.upload_directory(str(tmp_path / "data"), (store, "data"))
+    table = Dataset.Tabular.from_delimited_files((store, "data/table.csv"))
+    given = [files.as_named_input("fetched").as_download(), files.as_named_input("mounted").as_mount()]
+    script = describe(target, here, READS, *given, table.as_named_input("table"))
+    space = GridParameterSampling({"--scale": choice(1, 4, 2, 3)})
+    goal = PrimaryMetricGoal.MAXIMIZE
+    config = HyperDriveConfig(space, "score", goal, 4, max_concurrent_runs=2, run_config=script)
+    run = Experiment(target.workspace, "ray").submit(config)
+    run.wait_for_completion()
+    assert [trial.values for trial in run.get_trials()] == [(8.0,), (32.0,), (16.0,), (24.0,)]
 
 
 def test_trials_on_two_nodes_meet_over_their_network(target: Any, here: Environment) -> None:
@@ -208,7 +268,7 @@ def test_the_second_autoscaler_adds_nodes_for_runs(
         wait_until(lambda: not cluster.processes_with("FOOTPLATE_"))
 
 
-def test_the_guides_run_as_they_are_printed(server: None, home: Path, tmp_path: Path) -> None:
+def test_the_guides_run_as_they_are_printed(server: None, home: Path, footplate: Any, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "HOME": str(tmp_path), "FOOTPLATE_HOME": str(home)}
@@ -219,7 +279,12 @@ def test_the_guides_run_as_they_are_printed(server: None, home: Path, tmp_path: 
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "trained on Ray" in done.stdout
-    (text,) = re.findall(r"```yaml\n(.*?)```", (root / "docs/guides/kubernetes.md").read_text(), re.DOTALL)
+    page = (root / "docs/guides/kubernetes.md").read_text()
+    (add,) = re.findall(r"^footplate (compute add .*)$", page, re.MULTILINE)
+    add = add.replace("/etc/ray-token/token", str(tmp_path / ".ray/auth_token")).replace("/scratch", f"{tmp_path}/s")
+    footplate(*add.split())
+    assert "on a pod" in footplate("run", "--wait", "--target", "kubernetes", "--", "echo", "on a pod").stdout
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     spec = yaml.safe_load(text)["spec"]
     assert spec["headGroupSpec"]["rayStartParams"] == HEAD_OPTIONS
     (head,) = spec["headGroupSpec"]["template"]["spec"]["containers"]

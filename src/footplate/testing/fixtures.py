@@ -90,8 +90,8 @@ def private_network() -> Iterator[PrivateNetwork]:
 
 @pytest.fixture(scope="module")
 def ray_cluster(private_network: PrivateNetwork) -> Iterator[RayCluster]:
-    """A Ray cluster: a head that takes no work, and two workers with one CPU each."""
-    with RayCluster(private_network) as cluster:
+    """A Ray cluster: a head that takes no work, and two workers with one CPU and two pretended GPUs each."""
+    with RayCluster(private_network, gpus=2) as cluster:
         yield cluster
 
 

@@ -28,6 +28,14 @@ JOBS_PORT = 8265
 HEAD_OPTIONS = {"num-cpus": "0", "dashboard-host": "0.0.0.0"}
 """Options of `ray start` on the head, as the guide to Kubernetes has them."""
 
+_NVIDIA_SMI = """#!/bin/sh
+for gpu in {gpus}; do
+    case "$1" in
+    *uuid*) echo "$gpu, GPU-fake-$gpu, Fake, 1024" ;;
+    *) echo "$gpu, 0, 0, 1024" ;;
+    esac
+done
+"""
 _HEAD_ID = "f" * 51 + "00000"  # as Ray's own provider of fake nodes names it
 _PROVIDER = """
 import os, time
@@ -60,6 +68,7 @@ class RayCluster:
     """The first namespace of `network.nodes` holds the head, each other one a worker. The constructor starts them all.
 
     `address` is the head's Jobs API inside the network; `outside` reaches the same from the process of the tests.
+    `gpus` is how many GPUs each worker claims to have, to Ray and in the answers of its nvidia-smi.
     `autoscaler` is the generation (1 or 2) of Ray's autoscaler, which adds raylets beside the head once
     `new_nodes_may_join` exists.
     """
@@ -68,10 +77,11 @@ class RayCluster:
         self,
         network: PrivateNetwork,
         cpus: int = 1,
+        gpus: int = 0,
         resources: Mapping[str, float] | None = None,
         autoscaler: int | None = None,
     ) -> None:
-        self.network, self._cpus, self._resources = network, cpus, dict(resources or {})
+        self.network, self._cpus, self._gpus, self._resources = network, cpus, gpus, dict(resources or {})
         self._autoscaler = autoscaler
         self.address = f"http://{network.address(0)}:{JOBS_PORT}"
         # Not below TMPDIR: the path of a Unix socket is short.
@@ -80,6 +90,7 @@ class RayCluster:
         self.new_nodes_may_join = self._folder / "gate"
         self._hidden: list[str] = []
         self._nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self._write_nvidia_smi()
         self._forwarder = Forwarder(network, network.server, network.address(0), JOBS_PORT)
         self.outside = self._forwarder.address
         try:
@@ -176,15 +187,24 @@ class RayCluster:
             own += [f"--{name}={value}" for name, value in HEAD_OPTIONS.items()]
             own += [f"--autoscaling-config={self._write_autoscaler()}"] if self._autoscaler else []
             return [ray, "start", *own, "--dashboard-port", str(JOBS_PORT)]
-        own += ["--num-cpus", str(self._cpus), "--num-gpus", "0", "--resources", json.dumps(self._resources)]
+        own += ["--num-cpus", str(self._cpus), "--num-gpus", str(self._gpus)]
+        own += ["--resources", json.dumps(self._resources)]
         return [ray, "start", *own, "--address", head]
 
     def _variables(self, node: int) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', os.defpath)}"
+        own = f"{self._folder / 'bin'}{os.pathsep}{Path(sys.executable).parent}"
+        path = f"{own}{os.pathsep}{kept.get('PATH', os.defpath)}"
         home = self._folder / f"home{node}"
         home.mkdir(exist_ok=True)
         return {**kept, **SETTINGS, "PATH": path, "HOME": str(home), **self._autoscaler_variables()}
+
+    def _write_nvidia_smi(self) -> None:
+        program = self._folder / "bin" / "nvidia-smi"
+        program.parent.mkdir()
+        if self._gpus:
+            program.write_text(_NVIDIA_SMI.format(gpus=" ".join(map(str, range(self._gpus)))))
+            program.chmod(0o755)
 
     def _write_autoscaler(self) -> Path:
         """Write the configuration of the autoscaler and the provider of its nodes. Return the first."""
