@@ -63,8 +63,11 @@ class Head:
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Return all jobs that were submitted, by submission id."""
-        answer = cast("list[dict[str, Any]]", self._ask("GET", "/api/jobs/"))
-        return {str(job["submission_id"]): job for job in answer if job.get("submission_id")}
+        answer: Any = self._ask("GET", "/api/jobs/")
+        if not isinstance(answer, list):
+            raise self._unreadable("/api/jobs/", answer)
+        jobs = cast("list[dict[str, Any]]", answer)
+        return {str(job["submission_id"]): job for job in jobs if job.get("submission_id")}
 
     def job(self, name: str) -> dict[str, Any] | None:
         try:
@@ -118,10 +121,13 @@ class Head:
         try:
             return list(answer["data"]["result"]["result"])
         except (KeyError, TypeError):
-            raise Unavailable(
-                f"the Ray cluster at {self.address} answered {path.partition('?')[0]} without a list: {answer!r:.300}",
-                "see whether its version is one that Footplate is tested with: docs/guides/ray.md",
-            ) from None
+            raise self._unreadable(path, answer) from None
+
+    def _unreadable(self, path: str, answer: object) -> Unavailable:
+        return Unavailable(
+            f"the Ray cluster at {self.address} answered {path.partition('?')[0]} without a list: {answer!r:.300}",
+            "see whether its version is one that Footplate is tested with: docs/guides/ray.md",
+        )
 
     def look_around(self) -> ClusterState:
         """Return the usage of the nodes and the reports of the autoscaler. Clusters of old versions have no events."""

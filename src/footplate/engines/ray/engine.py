@@ -223,8 +223,9 @@ class _Look:
             self._until = time.monotonic() + _LOOK_SECONDS
             try:
                 self._state = self._head.look_around()
-            except Unavailable as error:  # the runs wait as before, without an explanation
-                log.warning("cannot see why runs wait: %s", error.message)
+            except (Unavailable, LookupError, TypeError, ValueError, AttributeError) as error:
+                # Another version may answer differently: then runs wait without an explanation.
+                log.warning("cannot see why runs of %s wait: %r", self._head.address, error)
                 self._state = ClusterState(None)
         return self._state
 

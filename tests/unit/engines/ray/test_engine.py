@@ -269,12 +269,16 @@ def test_runs_wait_without_an_explanation_if_the_head_has_none(head: FakeHead) -
     head.usage = {"n1": "0.0/4.0 CPU"}
     seen = observe(engine, handle)
     assert seen.state == "queued" and "has not started the job" in (seen.reason or "")
+    head.lists["/api/v0/cluster_events"] = [{"words": "of another version"}]
+    assert "has not started the job" in (observe(RayEngine(), handle).reason or "")
 
 
 def test_an_answer_without_a_list_is_reported_with_its_words(head: FakeHead) -> None:
     head.answer = lambda method, path, body: (200, {"result": False, "msg": "no such api", "data": {}})  # pyright: ignore
     with pytest.raises(Unavailable, match=r"answered /api/v0/nodes without a list: .*no such api"):
         api.Head(head.address).count_nodes({"CPU": 1})
+    with pytest.raises(Unavailable, match=r"answered /api/jobs/ without a list: .*no such api"):
+        api.Head(head.address).jobs()
 
 
 def test_nodes_that_are_too_small_are_not_counted(head: FakeHead) -> None:
