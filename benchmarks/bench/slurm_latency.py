@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -13,7 +12,7 @@ from bench.harness import Options, Report, Target, wait_for
 from bench.homes import WORKSPACE
 from bench.stamps import Start, compare
 from footplate import ComputeTarget, Environment, Experiment, ScriptRunConfig, Workspace
-from footplate.testing.networks import SERVER, PrivateNetwork
+from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.slurm_cluster import SlurmCluster
 
 OURS = "footplate, experiment.submit"
@@ -55,15 +54,10 @@ def _contestants(folder: Path, source: Path) -> Iterator[dict[str, Start]]:
 @contextmanager
 def _server(home: Path, cluster: SlurmCluster) -> Iterator[None]:
     os.environ["FOOTPLATE_HOME"] = str(home)
-    command = [sys.executable, "-m", "footplate.server", "--home", str(home), "--host", SERVER, "--port", "8000"]
-    enter, variables = cluster.network.enter(cluster.network.server), {**os.environ, **cluster.variables}
-    process = subprocess.Popen([*enter, *command], env=variables, stderr=subprocess.DEVNULL)
     try:
-        wait_for("the server", lambda: (home / "server.json").exists() or None)
-        yield
+        with ServerInside(cluster.network, home, cluster.variables):
+            yield
     finally:
-        process.terminate()
-        process.wait(timeout=60)
         del os.environ["FOOTPLATE_HOME"]
 
 
