@@ -87,10 +87,13 @@ def explain(state: ClusterState, job: str, bundle: Mapping[str, float], nodes: i
 
 
 def _last_report(state: ClusterState, job: str) -> str | None:
-    """Return the last event of interest since the job was submitted; one in the same second may have come before."""
-    begun = next((time for time, message in state.events if message == f"Started a ray job {job}."), "")
-    routine = _ROUTINE if state.starting is None else (*_ROUTINE, _ADDS)
-    said = [message for time, message in state.events if time >= begun and not message.startswith(routine)]
+    """Return the last event of interest since the job was submitted; one in the same second may have come before.
+
+    The event of the job itself comes a moment late and is dropped after many others: then nodes may be for other jobs.
+    """
+    begun = next((time for time, message in state.events if message == f"Started a ray job {job}."), None)
+    routine = _ROUTINE if begun is not None and state.starting is None else (*_ROUTINE, _ADDS)
+    said = [message for time, message in state.events if time >= (begun or "") and not message.startswith(routine)]
     return said[-1].strip().rstrip(".") if said else None
 
 

@@ -256,7 +256,8 @@ def test_the_second_autoscaler_explains_by_its_events(head: FakeHead) -> None:
     assert (observe(engine, handle).reason or "").startswith("the Ray cluster has not started the job")
     head.usage = {"n1": "0.0/4.0 CPU\n0.0/1.0 GPU"}
     head.lists["/api/v0/cluster_events"] = [
-        {"time": "2026-11-16 17:00:02", "source_type": "AUTOSCALER", "message": "Adding 1 node(s) of type big."}
+        {"time": f"2026-11-16 17:00:0{second}", "message": message}
+        for second, message in enumerate(["Started a ray job r1.", "Adding 1 node(s) of type big."])
     ]
     seen = observe(RayEngine(), handle)
     assert (seen.reason or "").startswith("Scaling: Ray reports: Adding 1 node(s) of type big; the run needs a node")

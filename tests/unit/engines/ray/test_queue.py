@@ -72,6 +72,8 @@ def test_events_of_the_second_autoscaler_explain_the_wait() -> None:
     assert queue.explain(state, "r1", {"CPU": 8.0}, 1).endswith(f"; the autoscaler reports: {refused[1][:-1]}")
     state = ClusterState(usage, events=(EVENTS[0], *EVENTS[2:]))
     assert queue.explain(state, "r1", wanted, 1).startswith("the Ray cluster is full")
+    state = ClusterState(usage, events=EVENTS)
+    assert queue.explain(state, "r2", wanted, 1).startswith("the Ray cluster is full")
 
 
 def test_reserved_resources_are_not_free() -> None:
