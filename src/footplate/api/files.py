@@ -27,14 +27,19 @@ class FilesApi(ApiNoun):
         files: Sequence[FileView],
         *,
         automatic: bool = False,
+        overwrite: bool = False,
         key: Optional[str] = None,
         attempt: Optional[int] = None,
     ) -> AddedFiles:
         """Give names to blobs that are in the store.
 
-        A name that exists is a Conflict, or skipped when `automatic`. `key` makes the request idempotent.
+        A name that exists is a Conflict, replaced with `overwrite`, or skipped when `automatic`. `key` makes the
+        request idempotent.
         """
-        body = {"files": to_json(list(files)), "automatic": automatic, "key": key, "attempt": attempt}
+        body = {
+            "files": to_json(list(files)), "automatic": automatic, "overwrite": overwrite, "key": key,
+            "attempt": attempt,
+        }  # fmt: skip
         return from_json(AddedFiles, self._post("/runs/{run}/files", body, run=run))
 
     def recent_offset(self, run: str, path: str, age: float) -> int:

@@ -71,12 +71,13 @@ class RunsApi(ApiNoun):
         tags: Optional[Mapping[str, Optional[str]]] = None,
         remove_tags: Sequence[str] = (),
         properties: Optional[Mapping[str, str]] = None,
+        parameters: Optional[Mapping[str, str]] = None,
         archived: Optional[bool] = None,
     ) -> RunView:
         """Change what is not None. Another value for an existing property is a Conflict."""
         body = {
             "display_name": display_name, "description": description, "tags": tags, "remove_tags": list(remove_tags),
-            "properties": properties, "archived": archived,
+            "properties": properties, "parameters": parameters, "archived": archived,
         }  # fmt: skip
         return from_json(RunView, self._patch("/runs/{run}", body, run=run))
 

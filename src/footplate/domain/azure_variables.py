@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Container, Dict, Mapping, Sequence
+from typing import TYPE_CHECKING, Container, Dict, Mapping, Optional, Sequence
+from urllib.parse import quote, urlsplit
 
 from footplate.domain.orders import DataInput, DataOutput
-from footplate.domain.records import RunView, WorkspaceView
 from footplate.domain.targets import LOCAL
+
+if TYPE_CHECKING:
+    from footplate.domain.records import RunView, WorkspaceView
 
 _FRAMEWORK = {"none": "Python", "mpi": "Python", "torch": "PyTorch", "tensorflow": "TensorFlow"}
 _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow": "ParameterServer"}
@@ -15,6 +18,8 @@ _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow
 INPUTS, OUTPUTS, OUTPUT = "AZUREML_DATASET_ENVIRONMENT_VARS", "AZUREML_DATASET_FILE_OUTPUTS", "AZURE_ML_OUTPUT_"
 DIRECT = "DIRECT"
 REFERENCE, _INPUT = "AZUREML_DATAREFERENCE_", "AZURE_ML_INPUT_"
+WORKSPACE_SCOPE = "/subscriptions/{}/resourceGroups/{}/providers/Microsoft.MachineLearningServices/workspaces/{}"
+TRACKING_URI = "MLFLOW_TRACKING_URI"
 
 
 def data_variables(
@@ -71,4 +76,33 @@ def job_variables(
         "AZUREML_OUTPUT_DIRECTORY": "./outputs",
         "AZUREML_LOGDIRECTORY_PATH": "./logs",
         "AZUREML_CR_NODE_RANK": str(node),
+    }
+
+
+def mlflow_tracking_uri(
+    subscription_id: str, resource_group: str, workspace: str, endpoint: str, server: Optional[str] = None
+) -> str:
+    """Return the address of a workspace for MLflow; `server` is the address that the user gave, if any."""
+    scope = WORKSPACE_SCOPE.format(*(quote(part, safe="") for part in (subscription_id, resource_group, workspace)))
+    query = f"?server={quote(server, safe='')}" if server else ""
+    return f"azureml://{urlsplit(endpoint).netloc or LOCAL}/mlflow/v1.0{scope}{query}"
+
+
+def mlflow_variables(job: Mapping[str, str], has_plugin: bool) -> Dict[str, str]:
+    """Return the variables by which MLflow logs to the run with these variables of `job_variables`.
+
+    As in Azure ML, the run itself is named only in an environment that requires `azureml-mlflow`: a script that logs to
+    an MLflow server of its own would look for the run there. In other environments the first run that MLflow starts
+    in a job is the job's.
+    """
+    endpoint = job["AZUREML_SERVICE_ENDPOINT"]
+    names = ("AZUREML_ARM_SUBSCRIPTION", "AZUREML_ARM_RESOURCEGROUP", "AZUREML_ARM_WORKSPACE_NAME")
+    address = {TRACKING_URI: mlflow_tracking_uri(*(job[name] for name in names), endpoint)}
+    if not has_plugin:
+        return address
+    return {
+        **address,
+        "MLFLOW_RUN_ID": job["AZUREML_RUN_ID"],
+        "MLFLOW_EXPERIMENT_ID": job["AZUREML_EXPERIMENT_ID"],
+        "MLFLOW_EXPERIMENT_NAME": job["AZUREML_ARM_PROJECT_NAME"],
     }

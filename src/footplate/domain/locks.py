@@ -15,6 +15,9 @@ _PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;
 AZUREML = "azureml"
 """Key of a lock's content: name → version of the azureml packages that the requirements pin."""
 
+MLFLOW = "azureml-mlflow"
+"""The package by which an environment requests MLflow's variables in its jobs."""
+
 MPI = "mpi"
 """Key of the content of an existing interpreter's lock: the content of an environment that brings Open MPI."""
 

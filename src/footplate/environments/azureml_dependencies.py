@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from footplate.domain.locks import MLFLOW
 from footplate.environments.requirements import is_azureml, normalize
 
 NEWEST = 62
@@ -74,7 +75,7 @@ _TABLES: Mapping[str, tuple[Table, ...]] = {
     "azureml-pipeline-steps": (_CORE,),
     "azureml-dataset-runtime": (_DATASET,),
     "azureml-dataprep": ({0: _READERS},),
-    "azureml-mlflow": (_CORE, _MLFLOW),
+    MLFLOW: (_CORE, _MLFLOW),
     "azureml-opendatasets": (_CORE, _DATASET, _PANDAS, {0: ("scipy",)}),
     "azureml-interpret": (_CORE, {0: ("interpret-community", "scikit-learn", "pandas", "numpy")}),
     "azureml-explain-model": (_CORE, {0: ("interpret-community", "scikit-learn", "pandas", "numpy")}),
@@ -102,9 +103,18 @@ def brought(lines: Iterable[str]) -> list[str]:
 
 
 def versions(lines: Iterable[str]) -> dict[str, str]:
-    """Return name → version of the azureml packages that are pinned: `importlib.metadata` reports these."""
-    pinned = ((normalize(one.name), _exact(one.specifier)) for one in _azureml(lines))
-    return {name: str(version) for name, version in pinned if version is not None}
+    """Return name → version of the azureml packages that are pinned: `importlib.metadata` reports these.
+
+    `azureml-mlflow` is among them without a pin, too: a job whose environment requires it gets MLflow's variables.
+    """
+    found: dict[str, str] = {}
+    for one in _azureml(lines):
+        name, version = normalize(one.name), _exact(one.specifier)
+        if version is not None:
+            found[name] = str(version)
+        elif name == MLFLOW:
+            found[name] = f"1.{_release(one.specifier)}.0"
+    return found
 
 
 def _azureml(lines: Iterable[str]) -> Iterator[Requirement]:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from footplate import __version__, environ
-from footplate.domain import inherited_variables
+from footplate.domain import azure_variables, inherited_variables
+from footplate.domain.locks import AZUREML, MLFLOW
 from footplate.domain.orders import CHECKPOINTS, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
 from footplate.node import distributions, host_info, rendezvous
@@ -106,6 +107,7 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
         **brought,
     }
     variables.update({**plan.variables, **setting.shared})
+    variables.update(_mlflow_variables(orders, variables))
     variables.update(_straight_to(orders.peers, variables))
     variables.update(setting.marker)
     variables[environ.RANK] = str(plan.rank)
@@ -116,6 +118,15 @@ def rank_variables(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment)
         searched = [setting.python, variables.get("PATH") or os.defpath, *setting.interpreter.programs]
         variables["PATH"] = os.pathsep.join(searched)
     return variables
+
+
+def _mlflow_variables(orders: NodeOrders, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return MLflow's variables for this run; none of them if the user has chosen another place for MLflow's runs."""
+    if azure_variables.TRACKING_URI in variables or "AZUREML_ARM_WORKSPACE_NAME" not in orders.variables:
+        return {}
+    has_plugin = MLFLOW in orders.lock.content.get(AZUREML, {})
+    found = azure_variables.mlflow_variables(orders.variables, has_plugin)
+    return {name: value for name, value in found.items() if name not in variables}
 
 
 def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:

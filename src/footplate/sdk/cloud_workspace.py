@@ -20,11 +20,6 @@ class CloudWorkspace:
         "delete", "it would delete its runs and models", "delete it on the command line: footplate workspace delete"
     )
     diagnose_workspace = _refused("diagnose_workspace", _NO_KEYS, "check this installation with: footplate doctor")
-    get_mlflow_tracking_uri = _refused(
-        "get_mlflow_tracking_uri",
-        "Footplate does not store MLflow's runs",
-        "log with Run.get_context().log(name, value); MLflow alone works with mlflow.set_tracking_uri('sqlite:///runs.db')",
-    )
     list_keys = _refused("list_keys", _NO_KEYS, _SETTINGS)
     sync_keys = _refused("sync_keys", _NO_KEYS, _SETTINGS)
     update = _refused("update", "a workspace keeps the names and tags it was created with", _SETTINGS)

@@ -52,10 +52,6 @@ PARTS = {
     "azureml.explain": _NO_EXPLAINERS,
     "azureml.fairness": _NO_FAIRNESS,
     "azureml.interpret": _NO_EXPLAINERS,
-    "azureml.mlflow": (
-        "does not store MLflow's runs",
-        "log with Run.get_context().log(name, value), and register with run.register_model(name, path)",
-    ),
     "azureml.pipeline": _NO_PIPELINES,
     "azureml.responsibleai": (
         "has no Responsible AI dashboard",

@@ -459,6 +459,25 @@ class Workspace(CloudWorkspace):
         """
         return run_of_view(self, self.session.api.runs.get(run_id))
 
+    def get_mlflow_tracking_uri(self, _with_auth: bool = False) -> str:
+        """Return the address of the workspace for `mlflow.set_tracking_uri`.
+
+        MLflow then keeps its runs, metrics, artifacts and models in the workspace. A submitted job has this
+        address already. It holds no token: a team server gets the token of FOOTPLATE_TOKEN, as everywhere.
+
+        Returns:
+            An address that begins with `azureml://`.
+
+        Example:
+            print(ws.get_mlflow_tracking_uri())
+        """
+        from footplate.domain.azure_variables import mlflow_tracking_uri  # noqa: PLC0415  # 30 ms, rarely needed
+
+        view, session = self._view, self.session
+        return mlflow_tracking_uri(
+            view.subscription_id, view.resource_group, view.name, session.endpoint, session.server
+        )
+
     def get_default_keyvault(self) -> Keyvault:
         """Return the secrets of the workspace.
 

@@ -117,6 +117,7 @@ class FileService:
         automatic: bool,
         request: str | None = None,
         attempt: int | None = None,
+        overwrite: bool = False,
     ) -> tuple[list[str], list[str]]:
         """Name blobs that are in the store as files of the run, of the current attempt unless another is given.
 
@@ -126,7 +127,7 @@ class FileService:
         attempt = present if attempt is None else min(attempt, present)
         for file in files:
             check_content(self._store, file)
-        stored, skipped = self._store.files.add(run, files, automatic, time.time(), request, attempt)
+        stored, skipped = self._store.files.add(run, files, automatic, time.time(), request, attempt, overwrite)
         self._publish(f"run:{run}")
         return stored, skipped
 

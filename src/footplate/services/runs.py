@@ -147,6 +147,7 @@ class RunService:
         tags: dict[str, str | None] | None = None,
         remove_tags: tuple[str, ...] = (),
         properties: dict[str, str] | None = None,
+        parameters: dict[str, str] | None = None,
         archived: bool | None = None,
     ) -> RunView:
         self._store.runs.change(
@@ -156,6 +157,7 @@ class RunService:
             tags=tags,
             remove_tags=remove_tags,
             properties=properties,
+            parameters=parameters,
             archived=None if archived is None else time.time() if archived else 0.0,
         )
         self._publish(f"run:{run}")

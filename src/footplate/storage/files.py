@@ -55,12 +55,13 @@ class RunFiles:
         now: float,
         request: str | None = None,
         attempt: int = 1,
+        overwrite: bool = False,
     ) -> tuple[builtins.list[str], builtins.list[str]]:
         """Add files; return the paths that were stored and those that were skipped, because they exist.
 
-        Files that a user uploads must all be new, or nothing is stored (Conflict). Files that are collected
-        automatically skip existing names. The same `request` again gives the same answer. A path cannot be a file
-        and a directory.
+        Files that a user uploads must all be new unless they may `overwrite`, or nothing is stored (Conflict). Files
+        that are collected automatically skip existing names. The same `request` again gives the same answer. A path
+        cannot be a file and a directory.
 
         Files belong to an `attempt` of the run: a later attempt may overwrite files of an earlier one, and unchanged
         files stay with the earlier one.
@@ -73,7 +74,8 @@ class RunFiles:
             key = self._keys.of(run, connection).key
             # Two requests for one run wait for each other here, so that new paths stay new until they are stored.
             self._database.hold(connection, runs.c.key, key)
-            paths = _Paths(connection, key, [file.path for file in new], request, attempt)
+            replaceable = attempt + 1 if overwrite else attempt  # files of earlier attempts are
+            paths = _Paths(connection, key, [file.path for file in new], request, replaceable)
             rows: builtins.list[dict[str, Any]] = []
             skipped: builtins.list[str] = []
             stored: builtins.list[str] = []

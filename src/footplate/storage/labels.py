@@ -1,4 +1,4 @@
-"""Tags and properties of runs, models and datasets, and parameters of runs. Only tags can change."""
+"""Tags and properties of runs, models and datasets, and parameters of runs. Properties are written once."""
 
 from __future__ import annotations
 
@@ -61,14 +61,19 @@ class LabelTable:
         """Set and remove tags, and add properties. The caller holds the owner's row."""
         gone = {*(tags or {}), *remove_tags}
         if gone:
-            c = self.table.c
-            connection.execute(delete(self.table).where(self.owner == owner, c.kind == TAG, c.name.in_(gone)))
+            self._remove(connection, owner, TAG, gone)
         self._add(connection, owner, TAG, tags or {}, fixed)
         self._add(connection, owner, PROPERTY, self._new_properties(connection, owner, properties or {}), fixed)
 
     def add_parameters(self, connection: Connection, owner: int, values: Mapping[str, str], **fixed: Any) -> None:
         """Store the parameters of a new owner."""
         self._add(connection, owner, PARAMETER, values, fixed)
+
+    def set_parameters(self, connection: Connection, owner: int, values: Mapping[str, str], **fixed: Any) -> None:
+        """Add parameters, or replace their values. The caller holds the owner's row."""
+        if values:
+            self._remove(connection, owner, PARAMETER, values)
+            self._add(connection, owner, PARAMETER, values, fixed)
 
     def _new_properties(self, connection: Connection, owner: int, wanted: Mapping[str, str]) -> dict[str, str]:
         if not wanted:
@@ -81,6 +86,10 @@ class LabelTable:
                     "properties are written once; use a tag for what changes",
                 )
         return {name: value for name, value in wanted.items() if name not in have}
+
+    def _remove(self, connection: Connection, owner: int, kind: str, names: Iterable[str]) -> None:
+        c = self.table.c
+        connection.execute(delete(self.table).where(self.owner == owner, c.kind == kind, c.name.in_(list(names))))
 
     def _add(
         self, connection: Connection, owner: int, kind: str, new: Mapping[str, str | None], fixed: Mapping[str, Any]

@@ -111,6 +111,7 @@ class Runs:
         tags: dict[str, str | None] | None = None,
         remove_tags: Sequence[str] = (),
         properties: dict[str, str] | None = None,
+        parameters: dict[str, str] | None = None,
         archived: float | None = None,
     ) -> None:
         """Change fields; None leaves a field as it is. A property with another value is a Conflict.
@@ -125,6 +126,7 @@ class Runs:
             if changes:
                 connection.execute(update(runs).where(runs.c.key == key).values(**changes))
             RUN_LABELS.change(connection, key, tags, remove_tags, properties, experiment=experiment)
+            RUN_LABELS.set_parameters(connection, key, parameters or {}, experiment=experiment)
 
     def set_snapshot(self, id: str, digest: str) -> None:
         """Set the snapshot once. The same snapshot again changes nothing."""

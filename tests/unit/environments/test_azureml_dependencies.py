@@ -9,7 +9,7 @@ import pytest
 from footplate.domain.locks import packages
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.azureml_dependencies import brought, versions
+from footplate.environments.azureml_dependencies import NEWEST, brought, versions
 from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
 from footplate.testing.wheels import make_wheel
@@ -43,6 +43,11 @@ def test_other_lines_bring_nothing() -> None:
 def test_pinned_versions_are_kept() -> None:
     lines = ["azureml-core==1.53.0", "azureml_defaults~=1.52.0", "azureml-sdk>=1.0", "numpy==1.0"]
     assert versions(lines) == {"azureml-core": "1.53.0", "azureml-defaults": "1.52.0"}
+
+
+def test_mlflow_is_recorded_without_a_pin() -> None:
+    assert versions(["azureml-mlflow", "azureml-core"]) == {"azureml-mlflow": f"1.{NEWEST}.0"}
+    assert versions(["azureml-mlflow<1.50"]) == {"azureml-mlflow": "1.49.0"}
 
 
 # ── Soft requirements ─────────────────────────────────────────────────────────────────────────────────────────────────

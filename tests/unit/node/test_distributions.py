@@ -29,5 +29,16 @@ def test_jobs_with_the_same_versions_share_one_directory(tmp_path: Path) -> None
     assert write(str(tmp_path), Lock("2" * 64, "venv", {"azureml": {"azureml-core": "1.53.0"}})) != first
 
 
+def test_mlflow_finds_the_same_plugins_as_with_the_installed_package(tmp_path: Path) -> None:
+    (ours,) = importlib.metadata.distributions(
+        name="azureml-core", path=[write(str(tmp_path), Lock("0" * 64, "venv", {}))]
+    )
+    installed = importlib.metadata.distribution("footplate-azureml")
+    assert {(one.group, one.value) for one in ours.entry_points} == {
+        (one.group, one.value) for one in installed.entry_points
+    }
+    assert all(one.name == "azureml" and callable(one.load()) for one in ours.entry_points)
+
+
 def test_our_version_is_that_of_the_modules() -> None:
     assert azureml.core.VERSION == VERSION

@@ -5,6 +5,7 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,3 +103,35 @@ def test_libraries_listen_where_the_other_nodes_reach_this_one() -> None:
     assert rank_variables(wanted, PLAN, chosen)["GLOO_SOCKET_IFNAME"] == "lo"
     wanted = replace(wanted, variables={"GLOO_SOCKET_IFNAME": "ib0"})
     assert rank_variables(wanted, PLAN, chosen)["GLOO_SOCKET_IFNAME"] == "ib0"
+
+
+WORKSPACE = {
+    "AZUREML_ARM_SUBSCRIPTION": "local", "AZUREML_ARM_RESOURCEGROUP": "local", "AZUREML_ARM_WORKSPACE_NAME": "lab",
+    "AZUREML_SERVICE_ENDPOINT": "http://train:8800", "AZUREML_RUN_ID": "run_1", "AZUREML_EXPERIMENT_ID": "e1",
+    "AZUREML_ARM_PROJECT_NAME": "digits",
+}  # fmt: skip
+
+
+def mlflow_variables(given: dict[str, str], content: dict[str, Any], **inherited: str) -> dict[str, str]:
+    ordered = replace(orders(Program("t.py"), **WORKSPACE, **given), lock=Lock("", "venv", content))
+    seen = rank_variables(ordered, PLAN, setting(**inherited))
+    return {name: value for name, value in seen.items() if name.startswith("MLFLOW_")}
+
+
+def test_mlflow_logs_to_the_run() -> None:
+    address = "azureml://train:8800/mlflow/v1.0/subscriptions/local/resourceGroups/local"
+    address += "/providers/Microsoft.MachineLearningServices/workspaces/lab"
+    assert mlflow_variables({}, {}) == {"MLFLOW_TRACKING_URI": address}
+    assert mlflow_variables({}, {"azureml": {"azureml-mlflow": "1.62.0"}}) == {
+        "MLFLOW_TRACKING_URI": address,
+        "MLFLOW_RUN_ID": "run_1",
+        "MLFLOW_EXPERIMENT_ID": "e1",
+        "MLFLOW_EXPERIMENT_NAME": "digits",
+    }
+
+
+def test_another_server_for_mlflow_can_be_chosen() -> None:
+    content, own = {"azureml": {"azureml-mlflow": "1.62.0"}}, {"MLFLOW_TRACKING_URI": "http://mlflow"}
+    assert mlflow_variables(own, content) == own
+    passed = {**own, "FOOTPLATE_PASS_ENVIRONMENT": "MLFLOW_TRACKING_URI"}
+    assert mlflow_variables({}, content, **passed) == own

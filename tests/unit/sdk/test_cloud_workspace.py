@@ -14,7 +14,6 @@ from footplate.sdk.cloud_workspace import CloudWorkspace
     [
         "delete",
         "diagnose_workspace",
-        "get_mlflow_tracking_uri",
         "list_keys",
         "sync_keys",
         "update",

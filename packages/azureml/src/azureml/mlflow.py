@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.unsupported import absent
+from footplate.sdk.mlflow.entry_points import get_portal_url
 
-absent(__name__)
+__all__ = ["get_portal_url"]

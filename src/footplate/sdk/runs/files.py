@@ -59,13 +59,17 @@ def clean_name(name: str) -> str:
 
 
 def upload(
-    session: Session, run_id: str, sources: Sequence[Tuple[str, blob_transfer.Source]], automatic: bool = False
+    session: Session,
+    run_id: str,
+    sources: Sequence[Tuple[str, blob_transfer.Source]],
+    automatic: bool = False,
+    overwrite: bool = False,
 ) -> None:
-    """Upload files. An existing name is an error, or skipped if the upload is `automatic`."""
+    """Upload files. An existing name is an error, replaced with `overwrite`, or skipped if `automatic`."""
     if not sources:
         return
     stored = blob_transfer.put(session, [(clean_name(name), source) for name, source in sources])
-    session.api.files.add(run_id, stored, automatic=automatic, key=uuid.uuid4().hex)
+    session.api.files.add(run_id, stored, automatic=automatic, overwrite=overwrite, key=uuid.uuid4().hex)
 
 
 def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:

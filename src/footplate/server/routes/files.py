@@ -19,6 +19,7 @@ router = APIRouter(tags=["files"], route_class=Route)
 class NewFiles(Body):
     files: list[StrictFile]
     automatic: bool = False
+    overwrite: bool = False
     key: str | None = None
     attempt: int | None = None
 
@@ -53,8 +54,11 @@ def read_file(
 @router.post("/runs/{run}/files", response_model=AddedFiles)
 @requires(Right.CHANGE_RUNS)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
-    """Give names in the run to blobs that are in the store. A repeated `key` changes nothing."""
-    stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt)
+    """Give names in the run to blobs that are in the store. A repeated `key` changes nothing.
+
+    A name that exists is a conflict, replaced with `overwrite`, or skipped when the files are `automatic`.
+    """
+    stored, skipped = services.files.add(run, body.files, body.automatic, body.key, body.attempt, body.overwrite)
     return answer(AddedFiles(tuple(stored), tuple(skipped)))
 
 

@@ -41,6 +41,7 @@ class RunChange(Body):
     tags: dict[str, str | None] | None = None
     remove_tags: tuple[str, ...] = ()
     properties: dict[str, str] | None = None
+    parameters: dict[str, str] | None = None
     archived: bool | None = None
 
 
@@ -138,7 +139,7 @@ async def get_run(
 @router.patch("/runs/{run}", response_model=RunView)
 @requires(Right.CHANGE_RUNS)
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
-    """Change names, tags or properties of a run, or archive it. A property cannot be changed once it is set."""
+    """Change names, tags, properties or parameters of a run, or archive it. Properties are written once."""
     return answer(services.runs.change(run, **dict(body)))
 
 

@@ -52,6 +52,15 @@ class FileTests(StorageFixtures):
         assert store.files.add(run, [self.file("b"), self.file("a", 2)], True, 60.0) == (["b"], ["a"])
         assert store.files.get(run, "a").size == 1
 
+    def test_uploads_may_overwrite_files_but_not_folders(self, store: Storage, run: str) -> None:
+        store.files.add(run, [self.file("a", 1), self.file("b/c", 1)], False, 50.0)
+        new = [self.file("a", 2), self.file("d", 1)]
+        assert store.files.add(run, new, False, 60.0, "once", overwrite=True) == (["a", "d"], [])
+        assert store.files.get(run, "a").digest == self.file("a", 2).digest
+        for path in ("b", "a/x"):
+            with pytest.raises(Conflict):
+                store.files.add(run, [self.file(path)], False, 70.0, overwrite=True)
+
     def test_a_repeated_request_changes_nothing(self, store: Storage, run: str) -> None:
         files = [self.file("a"), self.file("b/c")]
         assert store.files.add(run, files, False, 50.0, "once") == (["a", "b/c"], [])

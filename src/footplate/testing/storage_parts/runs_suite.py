@@ -228,6 +228,13 @@ class RunTests(StorageFixtures):
         view = store.runs.view("r-1")
         assert (view.properties, view.tags, view.display_name) == ({"p": "1", "q": "2"}, {}, None)
 
+    def test_a_parameter_can_be_set_again(self, store: Storage) -> None:
+        program = Program("train.py", ("--lr", "1e-3", "--epochs", "2"))
+        made = record("r-1")
+        store.runs.create(replace(made, spec=replace(made.spec, program=program)), "", [])
+        store.runs.change("r-1", parameters={"lr": "0.001", "depth": "4"})
+        assert store.runs.view("r-1").parameters == {"lr": "0.001", "epochs": "2", "depth": "4"}
+
     def test_a_snapshot_is_taken_once(self, store: Storage) -> None:
         store.runs.create(record("r-1"), "", [])
         store.runs.set_snapshot("r-1", "ab" * 32)

@@ -11,7 +11,7 @@ from footplate.cli.azureml import usage
 from footplate.cli.azureml.commands import azureml
 from footplate.cli.azureml.usage import HOMES, Symbol
 
-BEYOND = ("<run>.get_best_child", "<run>.publish_pipeline", "TrainingOutput", "Workspace.get_mlflow_tracking_uri")
+BEYOND = ("<run>.get_best_child", "<run>.publish_pipeline", "TrainingOutput")
 """Names of automated machine learning, pipelines and MLflow, which Footplate does not have."""
 
 

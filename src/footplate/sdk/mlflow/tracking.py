@@ -1,0 +1,319 @@
+"""MLflow's experiments and runs: those of a workspace."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from mlflow.store.entities.paged_list import PagedList
+from mlflow.store.tracking.rest_store import RestStore
+from mlflow.tracking import fluent
+from mlflow.utils import search_utils
+from mlflow.utils.rest_utils import MlflowHostCreds
+
+from footplate import environ
+from footplate.domain.runs import run_kinds
+from footplate.sdk.mlflow import addresses, logged_models
+from footplate.sdk.mlflow.rest import Answers, Json, LocalAnswers, failure, labels
+from footplate.sdk.mlflow.run_views import (
+    DATASET,
+    NAME,
+    NOTE,
+    OUTPUT,
+    PARENT,
+    experiment_json,
+    history_json,
+    info_json,
+    run_json,
+)
+from footplate.sdk.runs import shipping as shipping  # registers what it does at exit, before this module does
+from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.runs.run import Run
+from footplate.sdk.runs.status import TERMINAL
+
+if TYPE_CHECKING:
+    from footplate.domain.records import RunView
+    from footplate.sdk.workspace import Workspace
+
+_QUIET = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
+"""MLflow prints links to its own web page, which does not exist here; versions before 3 cannot be stopped."""
+
+_HOST = "footplate:"
+
+_ALL = 50_000
+_mlflow_search: Any = search_utils
+_ARCHIVED = {"ACTIVE_ONLY": False, "DELETED_ONLY": True}
+_HISTORY = "mlflow.log-model.history"
+
+
+class TrackingStore(LocalAnswers, RestStore):
+    """The tracking store for one workspace. Threads may share it."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(lambda: MlflowHostCreds(_HOST))
+        os.environ.setdefault(_QUIET, "true")
+        # MLflow ends its active run at exit, but after `runs.shipping`, which was imported later, has sent the metrics.
+        atexit.register(fluent.end_run)
+        self.address = addresses.workspace_part(address)
+        self._runs: Dict[str, Run] = {}  # runs that this process has started
+        self._adopted = False  # the job's own run has been started by MLflow
+        self._logged: Dict[Tuple[str, str], int] = {}  # the last step of each series
+
+    @property
+    def workspace(self) -> Workspace:
+        return addresses.open_workspace(self.address)
+
+    # ── experiments ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _experiments(self, name: Optional[str] = None, archived: Optional[bool] = None) -> List[Experiment]:
+        view = {None: "All", True: "ArchivedOnly", False: "ActiveOnly"}[archived]
+        return Experiment.list(self.workspace, name, view)
+
+    def _experiment(self, experiment_id: str) -> Experiment:
+        for each in self._experiments():
+            if each.id == experiment_id:
+                return each
+        raise failure(f"there is no experiment with the id {experiment_id!r}", "RESOURCE_DOES_NOT_EXIST")
+
+    def _experiment_json(self, experiment: Experiment) -> Json:
+        return experiment_json(experiment._view, self.address)  # pyright: ignore[reportPrivateUsage]
+
+    def _create_experiment(self, request: Json) -> Json:
+        if self._experiments(request["name"]):
+            raise failure(f"experiment {request['name']!r} exists already", "RESOURCE_ALREADY_EXISTS")
+        made = Experiment(self.workspace, request["name"])
+        if request.get("tags"):
+            made.set_tags(labels(request["tags"]))
+        return {"experiment_id": made.id}
+
+    def _get_experiment(self, request: Json) -> Json:
+        return {"experiment": self._experiment_json(self._experiment(request["experiment_id"]))}
+
+    def _get_experiment_by_name(self, request: Json) -> Json:
+        found = self._experiments(request["experiment_name"])
+        if not found:
+            raise failure(f"there is no experiment {request['experiment_name']!r}", "RESOURCE_DOES_NOT_EXIST")
+        return {"experiment": self._experiment_json(found[0])}
+
+    def _list_experiments(self, request: Json) -> Json:
+        archived = _ARCHIVED.get(request.get("view_type", "ACTIVE_ONLY"))
+        return {"experiments": [self._experiment_json(each) for each in self._experiments(archived=archived)]}
+
+    def _delete_experiment(self, request: Json) -> Json:
+        self._experiment(request["experiment_id"]).archive()
+        return {}
+
+    def _restore_experiment(self, request: Json) -> Json:
+        self._experiment(request["experiment_id"]).reactivate()
+        return {}
+
+    def _set_experiment_tag(self, request: Json) -> Json:
+        self._experiment(request["experiment_id"]).tag(request["key"], request.get("value"))
+        return {}
+
+    def search_experiments(
+        self,
+        view_type: Any = 1,
+        max_results: Any = None,
+        filter_string: Any = None,
+        order_by: Any = None,
+        page_token: Any = None,
+    ) -> Any:
+        rest: Any = super()
+        search: Any = _mlflow_search.SearchExperimentsUtils  # since MLflow 1.28, as this method
+        found = search.filter(rest.search_experiments(view_type, _ALL), filter_string)
+        shown: Any = search.paginate(search.sort(found, order_by or []), page_token, max_results or _ALL)
+        return PagedList(*shown)
+
+    # ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _run(self, run_id: str) -> Run:
+        if run_id == _job():
+            return Run.get_context()
+        return self._runs.get(run_id) or self.workspace.get_run(run_id)
+
+    def _run_json(self, run: Run) -> Json:
+        run.flush()
+        api = self.workspace.session.api
+        last = {each.name: each.last for each in api.metrics.summary(run.id) if not each.system}
+        return run_json(api.runs.get(run.id), last, self.address)
+
+    def _create_run(self, request: Json) -> Json:
+        given = labels(request.get("tags"))
+        name, parent = request.get("run_name") or given.pop(NAME, None), given.pop(PARENT, None)
+        given.pop(NAME, None)
+        run = self._started(request["experiment_id"], name, parent)
+        self._set_tags(run.id, {**given, **({NAME: name} if name else {})})
+        return {"run": self._run_json(run)}
+
+    def _started(self, experiment_id: str, name: Optional[str], parent: Optional[str]) -> Run:
+        """Start a run: the first one in a job is the job's own; later ones are its children."""
+        job = _job()
+        if job and not parent and not self._adopted:
+            self._adopted = True
+            return self._run(job)
+        if parent or job:
+            run = self._run(parent or job or "").child_run(name)
+        else:
+            run = self._experiment(experiment_id).start_logging(outputs=False, snapshot_directory=None)
+        self._runs[run.id] = run
+        return run
+
+    def _get_run(self, request: Json) -> Json:
+        self._adopted = self._adopted or request["run_id"] == _job()
+        return {"run": self._run_json(self._run(request["run_id"]))}
+
+    def _update_run(self, request: Json) -> Json:
+        run = self._run(request["run_id"])
+        if request.get("run_name"):
+            run.display_name = request["run_name"]
+        view = self.workspace.session.api.runs.get(run.id)
+        if view.status not in TERMINAL and not run_kinds.kind_of(view).has_nodes:  # a job ends with its script
+            self._end(run, request.get("status"))
+        return {"run_info": info_json(self.workspace.session.api.runs.get(run.id), self.address)}
+
+    def _end(self, run: Run, status: Optional[str]) -> None:
+        if status == "FINISHED":
+            run.complete()
+        elif status == "FAILED":
+            run.fail("MLflow ended the run as FAILED")
+        elif status == "KILLED":
+            run.cancel()
+
+    def _archive_run(self, request: Json, archived: bool = True) -> Json:
+        self.workspace.session.api.runs.change(request["run_id"], archived=archived)
+        return {}
+
+    def _restore_run(self, request: Json) -> Json:
+        return self._archive_run(request, archived=False)
+
+    def _list_runs(self, request: Json) -> Json:
+        archived = _ARCHIVED.get(request.get("run_view_type", "ACTIVE_ONLY"))
+        found = self.runs_of(request.get("experiment_ids") or (), archived, show=("*",))
+        return {"runs": [run_json(view, view.metrics, self.address) for view in found]}
+
+    def runs_of(
+        self, experiment_ids: Iterable[str], archived: Optional[bool] = False, show: Sequence[str] = ()
+    ) -> Iterator[RunView]:
+        """Yield the runs of these experiments, with the last values of the metrics in `show`."""
+        workspace = self.workspace
+        for each in map(self._experiment, experiment_ids):
+            yield from workspace.session.api.runs.list(
+                workspace.id, experiment=each.name, parent="any", archived=archived, show=show
+            )
+
+    def _search_runs(
+        self, experiment_ids: Any, filter_string: Any, run_view_type: Any, max_results: Any, order_by: Any,
+        page_token: Any,
+    ) -> Any:  # fmt: skip
+        rest: Any = super()
+        search: Any = _mlflow_search.SearchUtils
+        runs, _ = rest._search_runs(experiment_ids, None, run_view_type, _ALL, None, None)
+        return search.paginate(search.sort(search.filter(runs, filter_string), order_by), page_token, max_results)
+
+    def search_logged_models(
+        self, experiment_ids: Any, filter_string: Any = None, datasets: Any = None, max_results: Any = None,
+        order_by: Any = None, page_token: Any = None,
+    ) -> Any:  # fmt: skip
+        rest: Any = super()
+        search: Any = _mlflow_search.SearchLoggedModelsUtils  # since MLflow 3, as this method
+        found = search.filter_logged_models(rest.search_logged_models(experiment_ids), filter_string, datasets)
+        shown: Any = search.paginate(search.sort(found, order_by), page_token, max_results or _ALL)
+        return PagedList(*shown)
+
+    # ── logging ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _log_metric(self, request: Json) -> Json:
+        return self._log_batch({"run_id": request["run_id"], "metrics": [request]})
+
+    def _log_param(self, request: Json) -> Json:
+        return self._log_batch({"run_id": request["run_id"], "params": [request]})
+
+    def _set_tag(self, request: Json) -> Json:
+        return self._log_batch({"run_id": request["run_id"], "tags": [request]})
+
+    def _log_batch(self, request: Json) -> Json:
+        run_id = request["run_id"]
+        metrics = [each for each in request.get("metrics") or () if not self._is_copy(run_id, each)]
+        if metrics:
+            run = self._run(run_id)
+            for each in metrics:
+                run.log(each["key"], float(each["value"]), step=self._step(run_id, each))
+        parameters = labels(request.get("params"))
+        if parameters:
+            self.workspace.session.api.runs.change(run_id, parameters=parameters)
+        self._set_tags(run_id, labels(request.get("tags")))
+        return {}
+
+    def _step(self, run_id: str, metric: Json) -> Optional[int]:
+        """Return the step of a value, or None to count it: MLflow sends 0 for every value logged without a step."""
+        key, step = (run_id, metric["key"]), int(metric.get("step") or 0)
+        repeated = step == 0 and self._logged.get(key) == 0
+        self._logged[key] = step
+        return None if repeated else step
+
+    def _is_copy(self, run_id: str, metric: Json) -> bool:
+        """Tell whether the run has this value: MLflow 3 logs values again for each model that the run saves."""
+        if not metric.get("model_id"):
+            return False
+        known = self._get_metric_history({"run_id": run_id, "metric_key": metric["key"]})["metrics"]
+        fields = ("timestamp", "step", "value")
+        return [metric.get(field) for field in fields] in [[each[field] for field in fields] for each in known]
+
+    def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
+        if tags:
+            own = {key: value for key, value in tags.items() if key not in (NAME, NOTE)}
+            api = self.workspace.session.api.runs
+            api.change(run_id, tags=own, display_name=tags.get(NAME), description=tags.get(NOTE))
+
+    def _delete_tag(self, request: Json) -> Json:
+        self.workspace.session.api.runs.change(request["run_id"], remove_tags=[request["key"]])
+        return {}
+
+    def _get_metric_history(self, request: Json) -> Json:
+        name = request["metric_key"]
+        self._run(request["run_id"]).flush()
+        found = self.workspace.session.api.metrics.read(request["run_id"], name=name)
+        return {"metrics": history_json(name, found.get(request["run_id"], ()))}
+
+    def _log_inputs(self, request: Json) -> Json:
+        datasets = {each["dataset"]["digest"]: json.dumps(each) for each in request.get("datasets") or ()}
+        return self._add_properties(request["run_id"], DATASET, datasets)
+
+    def _log_outputs(self, request: Json) -> Json:
+        models = {each["model_id"]: json.dumps(each) for each in request.get("models") or ()}
+        return self._add_properties(request["run_id"], OUTPUT, models)
+
+    def _add_properties(self, run_id: str, prefix: str, values: Mapping[str, str]) -> Json:
+        api = self.workspace.session.api.runs
+        known = api.get(run_id).properties if values else {}
+        new = {prefix + key: value for key, value in values.items() if prefix + key not in known}
+        if new:
+            api.change(run_id, properties=new)
+        return {}
+
+    def _log_model(self, request: Json) -> Json:
+        """Note a model of MLflow 1 or 2 in the run's tag for it, as MLflow does."""
+        api = self.workspace.session.api.runs
+        known = json.loads(api.get(request["run_id"]).tags.get(_HISTORY) or "[]")
+        made = json.dumps([*known, json.loads(request["model_json"])])
+        api.change(request["run_id"], tags={_HISTORY: made})
+        return {}
+
+    answers: ClassVar[Answers] = {
+        "CreateExperiment": _create_experiment, "GetExperiment": _get_experiment, "ListExperiments": _list_experiments,
+        "GetExperimentByName": _get_experiment_by_name, "SearchExperiments": _list_experiments,
+        "DeleteExperiment": _delete_experiment, "RestoreExperiment": _restore_experiment,
+        "SetExperimentTag": _set_experiment_tag, "CreateRun": _create_run, "GetRun": _get_run,
+        "UpdateRun": _update_run, "DeleteRun": _archive_run, "RestoreRun": _restore_run, "SearchRuns": _list_runs,
+        "LogMetric": _log_metric, "LogParam": _log_param, "LogBatch": _log_batch, "SetTag": _set_tag,
+        "DeleteTag": _delete_tag, "GetMetricHistory": _get_metric_history, "LogInputs": _log_inputs,
+        "LogOutputs": _log_outputs, "LogModel": _log_model, **logged_models.ANSWERS,
+    }  # fmt: skip
+
+
+def _job() -> Optional[str]:
+    """Return the id of the run that this process belongs to."""
+    return os.environ.get(environ.RUN_ID) and os.environ.get("AZUREML_RUN_ID")
