@@ -95,13 +95,16 @@ def mlflow_variables(job: Mapping[str, str], has_plugin: bool) -> Dict[str, str]
     an MLflow server of its own would look for the run there. In other environments the first run that MLflow starts
     in a job is the job's.
     """
-    endpoint = job["AZUREML_SERVICE_ENDPOINT"]
-    names = ("AZUREML_ARM_SUBSCRIPTION", "AZUREML_ARM_RESOURCEGROUP", "AZUREML_ARM_WORKSPACE_NAME")
-    address = {TRACKING_URI: mlflow_tracking_uri(*(job[name] for name in names), endpoint)}
+    address = mlflow_tracking_uri(
+        job["AZUREML_ARM_SUBSCRIPTION"],
+        job["AZUREML_ARM_RESOURCEGROUP"],
+        job["AZUREML_ARM_WORKSPACE_NAME"],
+        job["AZUREML_SERVICE_ENDPOINT"],
+    )
     if not has_plugin:
-        return address
+        return {TRACKING_URI: address}
     return {
-        **address,
+        TRACKING_URI: address,
         "MLFLOW_RUN_ID": job["AZUREML_RUN_ID"],
         "MLFLOW_EXPERIMENT_ID": job["AZUREML_EXPERIMENT_ID"],
         "MLFLOW_EXPERIMENT_NAME": job["AZUREML_ARM_PROJECT_NAME"],

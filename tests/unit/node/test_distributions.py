@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from pathlib import Path
 
 import azureml.core
@@ -29,15 +30,13 @@ def test_jobs_with_the_same_versions_share_one_directory(tmp_path: Path) -> None
     assert write(str(tmp_path), Lock("2" * 64, "venv", {"azureml": {"azureml-core": "1.53.0"}})) != first
 
 
-def test_mlflow_finds_the_same_plugins_as_with_the_installed_package(tmp_path: Path) -> None:
-    (ours,) = importlib.metadata.distributions(
-        name="azureml-core", path=[write(str(tmp_path), Lock("0" * 64, "venv", {}))]
-    )
-    installed = importlib.metadata.distribution("footplate-azureml")
-    assert {(one.group, one.value) for one in ours.entry_points} == {
-        (one.group, one.value) for one in installed.entry_points
-    }
-    assert all(one.name == "azureml" and callable(one.load()) for one in ours.entry_points)
+def test_mlflow_finds_the_same_plugins_as_in_the_package(tmp_path: Path) -> None:
+    folder = write(str(tmp_path), Lock("0" * 64, "venv", {}))
+    (ours,) = importlib.metadata.distributions(name="azureml-core", path=[folder])
+    text = (Path(__file__).parents[3] / "packages/azureml/pyproject.toml").read_text(encoding="utf-8")
+    declared = re.findall(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"', text)
+    assert len(declared) == 3 and [(one.group, one.name, one.value) for one in ours.entry_points] == declared
+    assert all(callable(one.load()) for one in ours.entry_points)
 
 
 def test_our_version_is_that_of_the_modules() -> None:

@@ -91,7 +91,8 @@ def _installed(name: str) -> Iterator[tuple[str, Path]]:
         found = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return  # an extra that is not installed
-    oldest = re.search(r">=\s*(3\.\d+)", found.metadata["Requires-Python"] or "")
+    stated = found.metadata.get_all("Requires-Python") or [""]  # a missing key is None or a KeyError, by the reader
+    oldest = re.search(r">=\s*(3\.\d+)", stated[0])
     for file in found.files or ():
         path = Path(str(found.locate_file(file)))
         if ".." not in file.parts and file.suffix in (".py", ".so") and path.is_file():
