@@ -2,82 +2,25 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import json
 import os
 import signal
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from azureml.core import Environment, Model, Workspace
-from azureml.core.model import InferenceConfig
-from azureml.core.webservice import AksWebservice, Webservice
+from azureml.core import Environment, Model
+from azureml.core.webservice import Webservice
 from azureml.exceptions import WebserviceException
-from footplate.testing.networks import Forwarder, PrivateNetwork, ServerInside
+from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.waiting import wait_until
 
+from ..cluster_services import Client, deploy, describe_script
 from .test_namespace_engine import cluster, here, network, roots, server, workspace_there
 
 __all__ = ["cluster", "here", "network", "roots", "server", "workspace_there"]  # fixtures
-
-SCORE = """
-import json, os
-
-def init():
-    global factor
-    factor = int(open(os.path.join(os.environ["AZUREML_MODEL_DIR"], "number.txt")).read())
-    print("started", os.environ["SERVICE_NAME"], "with", factor, flush=True)
-
-def run(data):
-    return {"result": json.loads(data)["x"] * factor, "pid": os.getpid(), "model": os.environ["AZUREML_MODEL_DIR"]}
-"""
-
-
-@pytest.fixture
-def model(workspace_there: Workspace, tmp_path: Path) -> Model:
-    (tmp_path / "number.txt").write_text("7")
-    return Model.register(workspace_there, str(tmp_path / "number.txt"), "number")
-
-
-@pytest.fixture
-def script(tmp_path: Path, here: Environment) -> InferenceConfig:
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "score.py").write_text(SCORE)
-    return InferenceConfig("score.py", source_directory=str(tmp_path / "source"), environment=here)
-
-
-class Client:
-    """A client of one service at the gateway, which listens only inside the network of the test."""
-
-    def __init__(self, home: Path, network: PrivateNetwork, name: str) -> None:
-        self.serving, self._name = home / "serving", name
-        self._forwarder = Forwarder(network, network.server, "127.0.0.1", self.gateway()["port"])
-
-    def gateway(self) -> dict[str, Any]:
-        return json.loads((self.serving / "gateway.json").read_text())
-
-    def ask(self, x: int) -> dict[str, Any]:
-        url = f"{self._forwarder.address}/api/v1/service/{self._name}/score"
-        with urllib.request.urlopen(url, json.dumps({"x": x}).encode(), timeout=60) as response:
-            return json.load(response)
-
-    def ask_many(self) -> list[dict[str, Any]]:
-        """Send 200 requests, 20 at once; return the answers after a check that each is right."""
-        with concurrent.futures.ThreadPoolExecutor(20) as pool:
-            answers = list(pool.map(self.ask, range(200)))
-        assert [answer["result"] for answer in answers] == [7 * x for x in range(200)]
-        return answers
-
-    def healthy(self) -> int:
-        status = json.loads((self.serving / "status.json").read_text())
-        return sum(version["healthy"] for version in status["services"].get(self._name, {}).values())
-
-    def close(self) -> None:
-        self._forwarder.close()
 
 
 @pytest.fixture
@@ -89,16 +32,11 @@ def services(cluster: Any) -> Iterator[list[Webservice]]:
         service.delete()
 
 
-def deploy(cluster: Any, model: Model, script: InferenceConfig, name: str, replicas: int) -> Webservice:
-    config = AksWebservice.deploy_configuration(num_replicas=replicas, auth_enabled=False)
-    return Model.deploy(cluster.workspace, name, [model], script, config, deployment_target=cluster)
-
-
 def test_a_service_on_other_machines_survives_every_loss(
-    cluster: Any, model: Model, script: InferenceConfig, server: ServerInside, network: PrivateNetwork, home: Path,
+    cluster: Any, here: Environment, server: ServerInside, network: PrivateNetwork, home: Path,
     roots: Path, services: list[Webservice], footplate: Any,
 ) -> None:  # fmt: skip
-    service = deploy(cluster, model, script, "number", 2)
+    service = deploy(cluster, here, "number", 2)
     services.append(service)
     service.wait_for_deployment()
     client = Client(home, network, "number")
@@ -112,8 +50,11 @@ def test_a_service_on_other_machines_survives_every_loss(
         found = [shown[name] for name in ("healthy", "state", "errors", "waiting")]
         assert (shown["spec"]["target"], *found) == ("far", 2, "ready", 0, None)
 
+        (rows,) = home.rglob("inputs.csv")
+        assert {int(line.partition(",")[0]) for line in rows.read_text().splitlines()[1:]} == set(range(200))
+
         # The target has room for two nodes.
-        late = deploy(cluster, model, script, "late", 1)
+        late = deploy(cluster, here, "late", 1)
         services.append(late)
         wait_until(lambda: footplate.json("endpoints", "show", "late")["versions"][0]["waiting"])
         assert "far" in footplate("endpoints", "show", "late").stdout.partition("waits")[2].splitlines()[0]
@@ -159,10 +100,11 @@ def test_a_service_on_other_machines_survives_every_loss(
     assert not list((client.serving / "versions").glob("*"))
 
 
-def test_a_target_that_cannot_hold_a_service_is_named(cluster: Any, model: Model, script: InferenceConfig) -> None:
+def test_a_target_that_cannot_hold_a_service_is_named(cluster: Any, here: Environment) -> None:
+    script = describe_script(here)
     with pytest.raises(WebserviceException, match="there is no compute target 'nowhere'") as raised:
-        Model.deploy(cluster.workspace, "number", [model], script, deployment_target="nowhere")
+        Model.deploy(cluster.workspace, "number", [], script, deployment_target="nowhere")
     assert "footplate compute list" in str(raised.value)
     with pytest.raises(WebserviceException, match="deployment_target is 7"):
-        Model.deploy(cluster.workspace, "number", [model], script, deployment_target=7)
+        Model.deploy(cluster.workspace, "number", [], script, deployment_target=7)
     assert cluster.workspace.webservices == {}

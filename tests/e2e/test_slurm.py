@@ -21,6 +21,7 @@ from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
 
 from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
+from ..cluster_services import Client, deploy
 
 
 @pytest.fixture
@@ -107,6 +108,25 @@ def test_queued_runs_say_why_and_two_nodes_meet_and_cancel_ends_all(
     run.wait_for_completion(raise_on_error=False)
     assert run.get_status() == "Canceled"
     wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
+
+
+def test_a_service_moves_to_another_node_when_its_own_is_lost(
+    target: Any, cluster: SlurmCluster, here: Environment, home: Path
+) -> None:
+    wanted = ComputeTarget.engine_configuration("slurm", scratch=str(cluster.scratch), sbatch=["--exclusive"])
+    service = deploy(ComputeTarget.attach(target.workspace, "whole-nodes", wanted), here, "number", 2)
+    try:
+        service.wait_for_deployment()
+        client = Client(home, cluster.network, "number")
+        try:
+            assert {answer["host"] for answer in client.ask_many()} == {"n0", "n1"}
+            cluster.kill_node("n0")
+            wait_until(lambda: {answer["host"] for answer in client.ask_many()} == {"n1", "n2"})
+        finally:
+            client.close()
+    finally:
+        service.delete()
     wait_until(lambda: not cluster.call("squeue", "--noheader"))
 
 

@@ -191,13 +191,13 @@ class Keeper:
             "tls": None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
             "collect": str(self._files.collected(record)) if settings.collect_share else None,
             "collect_share": settings.collect_share,
-            "versions": {str(v.number): self._version_route(v) for v in routed},
+            "versions": {str(v.number): self._version_route(record.workspace, v) for v in routed},
         }
         return described
 
-    def _version_route(self, version: VersionRecord) -> dict[str, Any]:
+    def _version_route(self, workspace: str, version: VersionRecord) -> dict[str, Any]:
         is_shadow = version.shadow and version.state == READY
-        return {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(version)}
+        return {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(workspace, version)}
 
 
 def token_secret(store: Storage, record: EndpointRecord) -> str:

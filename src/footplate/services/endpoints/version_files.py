@@ -66,7 +66,7 @@ class VersionFiles:
             self._place(app, model)
         content = {
             **self._describe(record, version, models, str(app)),
-            "model_data": str(self._model_data(record.workspace)),
+            "model_data": str(self.model_data(record.workspace)),
             "socket": self.socket(version.run, "{replica}"),
         }
         atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
@@ -103,7 +103,7 @@ class VersionFiles:
         workspace = self._store.workspaces.get(name)
         return "/".join((workspace.subscription_id, workspace.resource_group, workspace.name))
 
-    def _model_data(self, workspace: str) -> Path:
+    def model_data(self, workspace: str) -> Path:
         """Return the directory for files of ModelDataCollector: in the default datastore if it is on this machine."""
         store = self._store.datastores.access(workspace, DEFAULT_DATASTORE)
         return (Path(store.location["path"]) if store.kind == FOLDER else self._root / "collected") / "modeldata"

@@ -101,11 +101,11 @@ class VersionRuns:
         except NotFound:
             return []
 
-    def addresses(self, version: VersionRecord) -> dict[str, list[str]]:
+    def addresses(self, workspace: str, version: VersionRecord) -> dict[str, Any]:
         """Return how the gateway reaches the replicas that are to take requests: the oldest, as many as are wanted."""
         living = [child for child in self.children(version) if not child.has_ended][: version.replicas]
         if living and self._target(version.run) != SERVICES:
-            return {"tunnels": [child.id for child in living]}
+            return {"tunnels": [child.id for child in living], "model_data": str(self._files.model_data(workspace))}
         return {"sockets": [self._files.socket(version.run, child.key) for child in living]}
 
     def _target(self, run: str) -> str:

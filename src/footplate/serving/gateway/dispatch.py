@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from footplate.serving.gateway.kept_rows import keep_rows
 from footplate.serving.gateway.metrics import VersionMetrics
 from footplate.serving.gateway.routes import Service, Version
 from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_accepted, keep_connected
+from footplate.serving.worker.data_collector import KeptRows
 
 RETRY_AFTER = "1"
 _TRIES = 2
@@ -78,7 +80,7 @@ class VersionPool:
         self._tasks[run] = asyncio.get_running_loop().create_task(keeping)
 
     def _connect(self, path: str) -> WorkerLink:
-        link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost)
+        link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost, self._on_kept)
         return link
 
     def _leave(self, path: str) -> None:
@@ -191,6 +193,10 @@ class VersionPool:
                 self._queue.appendleft(pending)
         for other in list(self._links):
             self._on_free(other)
+
+    def _on_kept(self, rows: KeptRows) -> None:
+        if self.version.model_data is not None:
+            keep_rows(self.version.model_data, rows)
 
     def _finish(self, pending: Pending, answer: Answer) -> None:
         if not pending.is_over:

@@ -27,6 +27,7 @@ class Version:
     """One version of a service. `weight` is its share of the requests; a shadow gets copies of all of them.
 
     `sockets` are paths of workers on this machine, `tunnels` the runs of workers on others, which connect to us.
+    `model_data` is the directory for rows that the latter collect.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Version:
     shadow: bool = False
     sockets: tuple[str, ...] = ()
     tunnels: tuple[str, ...] = ()
+    model_data: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def _service(name: str, given: dict[str, Any]) -> Service:
             bool(v.get("shadow")),
             tuple(v.get("sockets", ())),
             tuple(v.get("tunnels", ())),
+            v.get("model_data"),
         )
         for key, v in given.pop("versions", {}).items()
     )

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from footplate.serving.protocol import HEADER, PING_SECONDS, BadFrame, pack, parse_meta, split, unpack_header
+from footplate.serving.worker.data_collector import KeptRows
 
 RETRY_SECONDS = (0.02, 0.2)
 MOST_PINGS = 2
@@ -26,7 +27,13 @@ Answer = tuple[int, str, dict[str, str], bytes]
 class WorkerLink(asyncio.Protocol):
     """One connection. It has at most one batch in flight, so that everything else queued joins the next one."""
 
-    def __init__(self, on_free: Callable[[WorkerLink], None], on_lost: Callable[[WorkerLink], None]) -> None:
+    def __init__(
+        self,
+        on_free: Callable[[WorkerLink], None],
+        on_lost: Callable[[WorkerLink], None],
+        on_kept: Callable[[KeptRows], None],
+    ) -> None:
+        self._on_kept = on_kept
         self._on_free = on_free
         self._on_lost = on_lost
         self._transport = cast("asyncio.Transport", None)
@@ -101,11 +108,14 @@ class WorkerLink(asyncio.Protocol):
             self.hello = meta
         elif "items" in meta:
             items: list[dict[str, Any]] = meta["items"]
-            parts = split(memoryview(payload), items)
+            kept: list[dict[str, Any]] = meta.get("kept", [])
+            parts = [bytes(part) for part in split(memoryview(payload), [*items, *kept])]
             answers: list[Answer] = [
-                (item["s"], item["t"], dict(item.get("h") or {}), bytes(part))
-                for item, part in zip(items, parts, strict=True)
+                (item["s"], item["t"], dict(item.get("h") or {}), part)
+                for item, part in zip(items, parts, strict=False)
             ]
+            for each, part in zip(kept, parts[len(items) :], strict=True):
+                self._on_kept(KeptRows(each["path"], each["header"], part.decode("utf-8", "replace")))
             done, self._done = self._done, None
             if done is not None:
                 done(answers)

@@ -17,7 +17,7 @@ import re
 import sys
 import uuid
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from footplate.serving.worker.messages import ScoreRequest
 
@@ -33,6 +33,14 @@ _NAMED = ("signals", "general")
 _UNSAFE = re.compile(r"[^\w.\-]|^\.+$")
 
 
+class KeptRows(NamedTuple):
+    """Rows for a file below `modeldata`, as CSV; `header` begins a file that is new."""
+
+    path: str
+    header: str
+    rows: str
+
+
 @dataclass
 class Service:
     """The service of this process, and the request that its script answers now: a worker answers one at a time."""
@@ -43,14 +51,23 @@ class Service:
     versions: Dict[str, str] = field(default_factory=lambda: {})
     request: Optional[ScoreRequest] = None
     has_warned: bool = False
+    outbox: Optional[List[KeptRows]] = None  # on another machine: rows that go to the gateway with the next answer
 
     def configure(self, config: Dict[str, Any]) -> None:
         """Take the configuration of the worker."""
         self.folder = config.get("model_data") or ""
+        self.outbox = None if self.folder or config.get("socket") else []
         self.workspace = config.get("workspace_path") or config.get("workspace") or ""
         self.name = config["service"]
         models: List[Dict[str, Any]] = config.get("models") or []
         self.versions = {model["name"]: str(model["version"]) for model in models}
+
+    def take_outbox(self) -> List[KeptRows]:
+        """Return the rows that the gateway is to write, and forget them."""
+        taken = self.outbox or []
+        if taken:
+            self.outbox = []
+        return taken
 
     def warn(self, message: str) -> None:
         """Print a message to the service's log, once: requests come by the thousand."""
@@ -124,7 +141,7 @@ class ModelDataCollector:
         correlation = str(user_correlation_id or uuid.uuid4())
         header, rows = _table(input_data, self.feature_names)
         request = SERVICE.request
-        if not SERVICE.folder:
+        if not SERVICE.folder and SERVICE.outbox is None:
             SERVICE.warn("ModelDataCollector keeps nothing here: only web services of a workspace do")
             return {"status": "not a web service", "id": correlation}
         if request is None or not request.collect:
@@ -133,8 +150,12 @@ class ModelDataCollector:
         stamp, request_id = now.replace(tzinfo=None).isoformat(), request.headers.get("x-request-id", "")
         about = [correlation, stamp, MINUTES_A_FILE, self.workspace, self.webservice_name, self.model_name,
                  self.model_version, request_id]  # fmt: skip
+        kept = KeptRows(self._path(now), _csv([[*header, *EXTRA]]), _csv([[*row, *about] for row in rows]))
         try:
-            _append(self._path(now), [*header, *EXTRA], [[*row, *about] for row in rows])
+            if SERVICE.outbox is not None:
+                SERVICE.outbox.append(kept)
+            else:
+                append_rows(SERVICE.folder, kept)
         except OSError as error:
             SERVICE.warn(f"ModelDataCollector cannot keep {self.designation} of {self.model_name}: {error}")
             return {"status": f"not written: {error}", "id": correlation}
@@ -144,7 +165,7 @@ class ModelDataCollector:
         name = self.collection_name if self.designation in _NAMED else self.designation
         parts = [*self.workspace.split("/"), self.webservice_name, self.model_name, self.model_version,
                  self.designation, f"{now:%Y}", f"{now:%m}", f"{now:%d}", f"{name}.csv"]  # fmt: skip
-        return os.path.join(SERVICE.folder, *(_UNSAFE.sub("_", part) for part in parts))
+        return os.path.join(*(_UNSAFE.sub("_", part) for part in parts))
 
 
 def _checked(name: str, value: Any) -> str:
@@ -211,14 +232,17 @@ def _fitting(
     return header, rows
 
 
-def _append(path: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def append_rows(folder: str, kept: KeptRows) -> None:
     """Add rows to a file that other replicas write to as well; the first one writes the header."""
+    path = os.path.join(folder, kept.path)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     with open(path, "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        if os.fstat(file.fileno()).st_size == 0:
-            writer.writerow(header)
-        writer.writerows(rows)
-        file.write(text.getvalue().encode("utf-8"))
+        header = kept.header if os.fstat(file.fileno()).st_size == 0 else ""
+        file.write((header + kept.rows).encode("utf-8"))

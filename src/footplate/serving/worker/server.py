@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Callable, cast
 from footplate.backoff import Backoff
 from footplate.errors import FootplateError
 from footplate.serving.protocol import SILENT_SECONDS, BadFrame, detect_loss, pack, read_frame, split
+from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreResponse, error_response
 
 BACKLOG = 64
@@ -113,7 +114,10 @@ class WorkerServer:
             with self._turn:  # until it is sent: a worker that is told to stop waits for the turn, then exits
                 responses = self._answer(meta["items"], payload)
                 items = [{"s": r.status, "t": r.content_type, "h": r.headers, "n": len(r.body)} for r in responses]
-                self._send(stream, {"batch": meta["batch"], "items": items}, [r.body for r in responses])
+                kept = [(each, each.rows.encode()) for each in SERVICE.take_outbox()]
+                rows = [{"path": each.path, "header": each.header, "n": len(text)} for each, text in kept]
+                answer = {"batch": meta["batch"], "items": items, **({"kept": rows} if rows else {})}
+                self._send(stream, answer, [*(r.body for r in responses), *(text for _, text in kept)])
         elif "ping" in meta:
             self._send(stream, {"pong": 1, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024})
         elif "drain" in meta:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from footplate.services.endpoints.gateway_process import GatewayProcess as Gateway
@@ -85,6 +86,26 @@ def test_a_request_in_hand_moves_to_the_next_connection(gateway: GatewayProcess)
     assert found == [b"second try"]
     old.close()
     new.close()
+
+
+def test_rows_that_a_far_script_keeps_come_with_its_answer(gateway: GatewayProcess, tmp_path: Path) -> None:
+    route(gateway, "run-1")
+    gateway.services["far"]["versions"]["1"]["model_data"] = str(tmp_path / "data")
+    gateway.write()
+    gateway.follow()
+    worker = FarWorker(gateway, "run-1")
+    worker.send({"hello": 1, "batches": False})
+    for number, path in enumerate(("ws/web/inputs.csv", "ws/web/inputs.csv", "../stolen.csv", "/stolen.csv", "x/y.py")):
+        thread, found = ask(gateway)
+        worker.receive()
+        rows = f"{number}\n".encode()
+        kept = [{"path": path, "header": "x\n", "n": len(rows)}]
+        worker.send({"batch": 0, "items": [{"s": 200, "t": "text/plain", "n": 2}], "kept": kept}, b"ok", rows)
+        thread.join()
+        assert found == [b"ok"]
+    files = {str(file.relative_to(tmp_path)): file.read_text() for file in tmp_path.rglob("*.csv")}
+    assert files == {"data/ws/web/inputs.csv": "x\n0\n1\n"} and not list(tmp_path.rglob("*.py"))
+    worker.close()
 
 
 def test_a_worker_that_is_not_routed_is_refused(gateway: GatewayProcess) -> None:

@@ -148,3 +148,13 @@ def test_a_full_disk_does_not_fail_the_request(folder: Path, capsys: pytest.Capt
     status = ModelDataCollector("points").collect([1])["status"]
     assert status.startswith("not written: ") and "cannot keep default of points" in capsys.readouterr().err
     assert SERVICE.has_warned
+
+
+def test_rows_on_another_machine_wait_for_the_next_answer(folder: Path) -> None:
+    SERVICE.configure({"service": "web", "workspace_path": "sub/rg/ws", "models": [{"name": "points", "version": 7}]})
+    inputs = ModelDataCollector("points", designation="inputs", feature_names=["x"])
+    assert inputs.collect([1])["status"] == inputs.collect([2])["status"] == "collected"
+    taken = SERVICE.take_outbox()
+    assert [rows.rows.partition(",")[0] for rows in taken] == ["1", "2"] and not folder.exists()
+    assert taken[0].header.startswith("x,") and taken[0].path.startswith("sub/rg/ws/web/points/7/inputs/")
+    assert SERVICE.take_outbox() == []
