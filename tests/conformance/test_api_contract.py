@@ -49,8 +49,8 @@ class Recorder:
     def stream(self, path: str, query: Any = None) -> Any:
         raise Sent({"method": "GET", "path": path, "query": query})
 
-    def upgrade(self, path: str, protocol: str) -> Any:
-        raise Sent({"method": "POST", "path": path})
+    def upgrade(self, path: str, protocol: str, query: Any = None) -> Any:
+        raise Sent({"method": "POST", "path": path, "query": query})
 
 
 def example(kind: Any) -> Any:

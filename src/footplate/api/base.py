@@ -38,7 +38,7 @@ class Requester(Protocol):
 class Upgrader(Protocol):
     """A transport that can also open connections for other protocols than HTTP."""
 
-    def upgrade(self, path: str, protocol: str) -> Any:
+    def upgrade(self, path: str, protocol: str, query: Optional[Query] = None) -> Any:
         """POST, and return the socket of the connection, which speaks another protocol from there on."""
         ...
 
@@ -75,8 +75,8 @@ class ApiNoun:
     def _download(self, template: str, query: Optional[Query] = None, **path: Any) -> Iterator[bytes]:
         return self._transport.stream(_filled(template, path), query)
 
-    def _upgrade(self, template: str, protocol: str, **path: Any) -> Any:
-        return cast(Upgrader, self._transport).upgrade(_filled(template, path), protocol)
+    def _upgrade(self, template: str, protocol: str, query: Optional[Query] = None, **path: Any) -> Any:
+        return cast(Upgrader, self._transport).upgrade(_filled(template, path), protocol, query)
 
     def _items(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> Iterator[T]:
         """Yield the items of a list; each page is requested when it is needed."""

@@ -98,9 +98,9 @@ class NodesApi(ApiNoun):
         body = {"key": key, "processes": to_json(list(processes))}
         self._post("/runs/{run}/nodes/{node}/stacks", body, run=run, node=node)
 
-    def open_tunnel(self, run: str, protocol: str) -> Any:
+    def open_tunnel(self, run: str, protocol: str, attempt: int) -> Any:
         """Return a socket to the gateway of web services, for the replica of a service on another machine."""
-        return self._upgrade("/runs/{run}/tunnel", protocol, run=run)
+        return self._upgrade("/runs/{run}/tunnel", protocol, {"attempt": attempt}, run=run)
 
     def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> AgentTool:
         """Return the archive of a package for this node: versions of Python and of the GNU C library, and machine."""

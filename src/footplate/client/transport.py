@@ -191,7 +191,9 @@ class Transport:
             except _Lost as lost:
                 self._recover(lost, retry)
 
-    def upgrade(self, path: str, protocol: str, *, timeout: float = TIMEOUT) -> socket.socket:
+    def upgrade(
+        self, path: str, protocol: str, query: Optional[Query] = None, *, timeout: float = TIMEOUT
+    ) -> socket.socket:
         """Open a connection that speaks another protocol than HTTP; its socket has the timeout.
 
         It is tried once: the caller also has to open it again when it breaks.
@@ -200,7 +202,7 @@ class Transport:
         try:
             connection = self._dial(timeout)
             try:
-                connection.send(self._head("POST", _target(path, None), _NOTHING, extra), None, 0, timeout)
+                connection.send(self._head("POST", _target(path, query), _NOTHING, extra), None, 0, timeout)
                 response = connection.receive()
                 if response.status == SWITCHED:
                     return connection.detach()

@@ -164,11 +164,11 @@ def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Resp
 
 @router.post("/runs/{run}/tunnel", status_code=101)
 @requires(Right.SERVE_AS_NODE)
-async def open_tunnel(run: str, request: Request, services: ServicesOf) -> Response:
+async def open_tunnel(run: str, attempt: int, request: Request, services: ServicesOf) -> Response:
     """Connect a replica of a web service, which runs on another machine, with the gateway (`Upgrade`)."""
     connection: HttpConnection | None = request.scope.get("state", {}).get(CONNECTION)
     if connection is None or request.headers.get("upgrade") != TUNNEL:
         raise InvalidInput("the request does not ask for another protocol", f"send Upgrade: {TUNNEL}")
-    await asyncio.to_thread(services.endpoints.check_tunnel, run)
+    await asyncio.to_thread(services.endpoints.check_tunnel, run, attempt)
     connection.hand_over(lambda descriptor: services.endpoints.hand_over(run, descriptor))
     return Response(status_code=101)  # nobody gets it: the gateway answers

@@ -80,16 +80,13 @@ class GatewayProcess:
 
     def hand_over(self, run: str, descriptor: int) -> None:
         """Give a connection of a worker on another machine to the gateway; raise Unavailable if none takes it."""
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)  # the path of a socket is at most 107 bytes long
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as port:
                 port.setblocking(False)
-                port.connect(f"/proc/self/fd/{folder}/{PORT}")
+                _connect(port, self.folder, PORT)
                 socket.send_fds(port, [run.encode()], [descriptor])
         except OSError as error:
             raise Unavailable(f"the gateway takes no connection now: {error.strerror}", "try again") from None
-        finally:
-            os.close(folder)
 
     # ── What it writes ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -101,6 +98,15 @@ class GatewayProcess:
     def url(self) -> str | None:
         """Return the address of the gateway; that of the last one, while the next one starts."""
         return _read(self.folder / "gateway.json").get("url")
+
+
+def _connect(port: socket.socket, folder: Path, name: str) -> None:
+    """Connect to a socket in a directory with a path of any length: the kernel takes at most 107 bytes."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        port.connect(f"/proc/self/fd/{opened}/{name}")
+    finally:
+        os.close(opened)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -17,4 +17,5 @@ from footplate.serving.protocol import TUNNEL
 def connect() -> socket.socket:
     """Open a connection to the gateway as the run of this process; raise a FootplateError if that fails now."""
     transport = Transport(os.environ[environ.ENDPOINT], os.environ.get(environ.TOKEN))
-    return ApiClient(transport).nodes.open_tunnel(os.environ[environ.RUN_ID], TUNNEL)
+    attempt = int(os.environ[environ.ATTEMPT])
+    return ApiClient(transport).nodes.open_tunnel(os.environ[environ.RUN_ID], TUNNEL, attempt)
