@@ -164,7 +164,7 @@ def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Resp
 
 @router.post("/runs/{run}/tunnel", status_code=101)
 @requires(Right.SERVE_AS_NODE)
-async def open_tunnel(run: str, attempt: int, request: Request, services: ServicesOf) -> Response:
+async def open_tunnel(run: str, request: Request, services: ServicesOf, attempt: int | None = None) -> Response:
     """Connect a replica of a web service, which runs on another machine, with the gateway (`Upgrade`)."""
     connection: HttpConnection | None = request.scope.get("state", {}).get(CONNECTION)
     if connection is None or request.headers.get("upgrade") != TUNNEL:

@@ -323,14 +323,14 @@ class EndpointService:
 
     # ── Workers on other machines ─────────────────────────────────────────────────────────────────────────────────────
 
-    def check_tunnel(self, run: str, attempt: int) -> None:
+    def check_tunnel(self, run: str, attempt: int | None = None) -> None:
         """Raise unless this is the current attempt of a run that is a replica of a service and has not ended."""
         record = self._store.runs.record(run)
         if record.spec.type != RUN_TYPE:
             raise InvalidInput(f"run {run} is not a replica of a web service", "deploy one with Model.deploy")
         if record.outcome is not None:
             raise Conflict(f"run {run} is to end", "end this worker")
-        if record.attempt != attempt:  # its node was cut off, and another one replaces it
+        if attempt not in (None, record.attempt):  # its node was cut off, and another one replaces it
             raise Conflict(f"run {run} is at attempt {record.attempt}, not {attempt}", "end this worker")
 
     def hand_over(self, run: str, descriptor: int) -> None:
