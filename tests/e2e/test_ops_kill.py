@@ -166,6 +166,43 @@ def test_a_run_that_restarted_the_server_ends_no_other_run(
     assert bytes_of(second, "user_logs/std_log.txt", tmp_path) == b"released\n"
 
 
+def test_an_agent_that_serves_one_run_after_another_is_killed(
+    home: Path, workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """The next agent adopts the last run; the earlier ones, and a cancel of one of them, are not involved."""
+    waiting = f"""
+        import os, time
+        print("began", os.getppid(), flush=True)
+        while not os.path.exists({str(tmp_path / "go")!r}):
+            time.sleep(0.05)
+        print("released")
+    """
+    served: dict[int, Run] = {}  # the last run of each agent
+
+    def serve_again() -> tuple[Run, Run] | None:
+        """Return two runs of one agent, the second of which waits; an agent waits only a moment for its next one."""
+        quick = submit(workspace, project, "import os; print(os.getppid())")
+        agent = int(bytes_of(finish(quick), "user_logs/std_log.txt", tmp_path))
+        served[agent] = quick
+        wait_until(lambda: not (home / "work" / quick.id).exists())
+        last = submit(workspace, project, waiting)
+        pid = wait_until(lambda: last.get_status() == "Running" and agent_pid(home, last))
+        if pid in served:
+            return served[pid], last
+        last.cancel()
+        finish(last)
+        return None
+
+    earlier, last = wait_until(serve_again)
+    earlier.cancel()  # it has ended
+    send_agent(home, last, signal.SIGKILL)
+    (tmp_path / "go").touch()
+    assert finish(last).get_status() == "Completed", last.get_details()
+    lines = bytes_of(last, "user_logs/std_log.txt", tmp_path).decode().split("\n")
+    assert [line.split(" ")[0] for line in lines] == ["began", "released", ""]
+    assert earlier.get_status() == "Completed"
+
+
 @pytest.mark.parametrize("what", sorted(BREAKS))
 def test_kill_at_a_random_moment_loses_nothing(
     home: Path, workspace: Workspace, project: Path, tmp_path: Path, what: str

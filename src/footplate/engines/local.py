@@ -3,6 +3,9 @@
 An agent holds the flock of its `agent.lock` for life. The engine takes the lock *before* it starts the agent and passes
 it on as an open file. So two concurrent starts never give two agents, and a held lock means a living agent even if the
 server that started it is gone. The handle identifies each agent by pid and start time, so a reused pid is harmless.
+
+An agent may serve several nodes, one after the other (`footplate.node.nursery`). The engine knows the last one of each:
+an agent that has gone on to another node has ended for the earlier ones, and is not signalled because of them.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import Any, cast
 
@@ -30,6 +33,7 @@ from footplate.node import host_info, process_tree
 from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
+_MOST_ASSIGNED = 1000
 _FIRST_ADDRESS = IPv4Address("127.0.0.2")
 
 
@@ -50,6 +54,8 @@ class LocalEngine:
     def __init__(self, program: Sequence[str] = ()) -> None:
         self._program = list(program)
         self._nursery = Nursery(agent_argv())
+        self._assigning = threading.Lock()  # nobody signals an agent for one node while it is given another
+        self._assigned: dict[int, str] = {}  # directory of the last node, by pid
 
     # ── The protocol ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,7 +106,7 @@ class LocalEngine:
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         try:
-            return {handle: _observe(handle) for handle in handles}
+            return {handle: self._observe(handle) for handle in handles}
         except OSError as error:
             raise Unavailable(f"the agents cannot be checked: {error}", "see: footplate server logs") from None
 
@@ -108,9 +114,8 @@ class LocalEngine:
         known = _parse(handle)
         if known is None:
             return
-        agents = _agents(known)
-        process_tree.send(_living(agents), signal.SIGTERM)
-        timer = threading.Timer(grace, _end_by_force, [agents, _folders(known)])
+        self._signal_agents(known, signal.SIGTERM)
+        timer = threading.Timer(grace, self._end_by_force, [known])
         timer.daemon = True
         timer.start()
 
@@ -138,7 +143,7 @@ class LocalEngine:
                 return _holder(folder)
             try:
                 folder.forget_exit()
-                pid = self._nursery.fork(message, held)
+                pid = self._assign(folder, message, held)
                 if pid is not None:
                     identity = process_tree.identity(pid) or ""
                     with contextlib.suppress(OSError):  # a full disk: the agent lives, and writes it as well
@@ -150,6 +155,46 @@ class LocalEngine:
                 os.close(held)
         folder.remove_unused()
         raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
+
+    def _assign(self, folder: NodeFolder, message: dict[str, Any], lock: int) -> int | None:
+        with self._assigning:
+            pid = self._nursery.fork(message, lock)
+            if pid is not None:
+                if len(self._assigned) >= _MOST_ASSIGNED:
+                    self._assigned = {other: path for other, path in self._assigned.items() if os.path.exists(path)}
+                self._assigned[pid] = folder.path
+            return pid
+
+    # ── Watching and ending ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def _serves(self, agent: tuple[int, str], folder: NodeFolder) -> bool:
+        """Whether an agent lives and has not gone on to another node."""
+        return process_tree.alive(*agent) and self._assigned.get(agent[0], folder.path) == folder.path
+
+    def _observe(self, handle: str) -> Observation:
+        known = _parse(handle)
+        if known is None:
+            return Observation("gone")
+        agents, codes = _agents(known), dict[int, int | None]()
+        for node, (agent, folder) in enumerate(zip(agents, _folders(known), strict=True)):
+            if not self._serves(agent, folder):
+                # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was
+                # killed leaves neither.
+                codes[node] = folder.read_exit() if folder.exists() else 0
+        if len(codes) == len(agents):
+            return Observation("exited", codes)
+        return Observation("running", codes, tuple(node for node, code in codes.items() if code is None))
+
+    def _signal_agents(self, known: dict[str, Any], number: int) -> None:
+        with self._assigning:
+            pairs = zip(_agents(known), _folders(known), strict=True)
+            process_tree.send([agent[0] for agent, folder in pairs if self._serves(agent, folder)], number)
+
+    def _end_by_force(self, known: dict[str, Any]) -> None:
+        """Kill the agents first, so that they start nothing new; then every process with the marker of their nodes."""
+        self._signal_agents(known, signal.SIGKILL)
+        folders = _folders(known)
+        process_tree.end(lambda: [pid for folder in folders for pid in process_tree.members(folder.marker())], 0.0)
 
 
 @functools.cache  # every submission asks, and GPU drivers are slow
@@ -191,7 +236,7 @@ def _removed(folder: NodeFolder) -> bool:
     return True
 
 
-# ── Watching and ending ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── Handles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _parse(handle: str) -> dict[str, Any] | None:
@@ -209,28 +254,3 @@ def _agents(known: dict[str, Any]) -> list[tuple[int, str]]:
 def _folders(known: dict[str, Any]) -> list[NodeFolder]:
     home, run, attempt = str(known["home"]), str(known["run"]), int(known.get("attempt", 1))
     return [NodeFolder(home, run, node, attempt) for node in range(len(known["agents"]))]
-
-
-def _living(agents: Iterable[tuple[int, str]]) -> list[int]:
-    return [pid for pid, identity in agents if process_tree.alive(pid, identity)]
-
-
-def _observe(handle: str) -> Observation:
-    known = _parse(handle)
-    if known is None:
-        return Observation("gone")
-    agents, codes = _agents(known), dict[int, int | None]()
-    for node, ((pid, identity), folder) in enumerate(zip(agents, _folders(known), strict=True)):
-        if not process_tree.alive(pid, identity):
-            # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was
-            # killed leaves neither.
-            codes[node] = folder.read_exit() if folder.exists() else 0
-    if len(codes) == len(agents):
-        return Observation("exited", codes)
-    return Observation("running", codes, tuple(node for node, code in codes.items() if code is None))
-
-
-def _end_by_force(agents: list[tuple[int, str]], folders: list[NodeFolder]) -> None:
-    """Kill the agents first, so that they start nothing new; then every process with the marker of their nodes."""
-    process_tree.send(_living(agents), signal.SIGKILL)
-    process_tree.end(lambda: [pid for folder in folders for pid in process_tree.members(folder.marker())], 0.0)

@@ -6,7 +6,7 @@ agent on another machine than the server needs only the server's URL and the run
     agent               the life of one node, start to end; read `Agent.work` first
     options, __main__   the agent's command line, and the file that starts it
     stopping            requests to stop the agent
-    nursery             forks agents in milliseconds, for the local engine
+    nursery             forks agents in milliseconds, for the local engine, and uses them again
     node_directory      the agent's directory, and the one from which jobs import Footplate
     preparation         working directory (`snapshot`) and interpreter of the ranks
     data                inputs and outputs of the run on this node
@@ -27,5 +27,5 @@ agent on another machine than the server needs only the server's URL and the run
     shipping/           logs, metrics and outputs, sent to the server
 
 `tests/unit/node/test_agent.py` runs whole agents against a small server and covers preparation, snapshot, rank_group,
-rendezvous, log and host_info as well; tests/e2e covers data, sampler and nursery, tests/frameworks covers mpi/.
+rendezvous, log and host_info as well; tests/e2e covers data and sampler, tests/frameworks covers mpi/.
 """

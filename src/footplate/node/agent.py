@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from typing import TYPE_CHECKING
 
 from footplate import environ
@@ -24,7 +25,7 @@ from footplate.node.options import AgentOptions
 from footplate.node.rank_group import RankGroup
 from footplate.node.shipping.checkpoints import CheckpointSaver
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
-from footplate.node.stopping import Stopped, StopRequest, TimeLimit
+from footplate.node.stopping import SIGNALS, Stopped, StopRequest, TimeLimit
 
 if TYPE_CHECKING:
     import traceback
@@ -60,20 +61,29 @@ _MEETING_SECONDS = 1.0
 
 
 def main(arguments: list[str]) -> int:
+    return work_on(arguments)[0]
+
+
+def work_on(arguments: list[str]) -> tuple[int, bool]:
+    """Be the agent of one node; return the exit code, and whether the node is over and nobody asked the agent to stop.
+
+    If it is over, the signals that stop an agent are blocked.
+    """
     options = AgentOptions(arguments)
     folder = NodeFolder(options.root, options.run, options.node, options.attempt, shares=options.home is not None)
     held = folder.take_lock() if options.lock is None else options.lock
     if held is None:
-        return 0  # another agent of this node lives
+        return 0, False  # another agent of this node lives
     os.set_inheritable(held, False)
     folder.write_holder(held, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
     folder.forget_exit()
     if environ.BUNDLE in os.environ:  # no engine on this machine has opened the log
         folder.redirect_output()
-    code = 70
+    code, is_over = 70, False
     agent = Agent(options, folder)
     try:
         code = agent.work()
+        is_over = code == 0 and agent.close()
     except Abandoned as why:
         agent.abandon(str(why))
         code = 0
@@ -86,7 +96,7 @@ def main(arguments: list[str]) -> int:
         if folder.exists():
             with contextlib.suppress(OSError):  # without it the agent counts as killed, and is started again
                 folder.write_exit(code)
-    return code
+    return code, is_over and not folder.exists()
 
 
 class Agent:
@@ -136,6 +146,13 @@ class Agent:
             self._checkpoints.finish(self._ranks.ended_by_themselves(asked))
         self._ship_everything()
         return 0
+
+    def close(self) -> bool:
+        """Close what the process has open, and block signals; return whether nobody asked the agent to stop."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        self._ranks.close_waker()
+        self._link.close()
+        return not self._stop.was_signalled
 
     def abandon(self, why: str) -> None:
         """End every process and remove every file of a node that nobody waits for."""

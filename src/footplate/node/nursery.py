@@ -5,12 +5,18 @@ most of their memory. The nursery has no threads and opens nothing. It exits whe
 engine closes the socket, or when the engine's process ends, however it ends. Its environment, like that of agents,
 marks it as Footplate's own (`process_tree.MACHINERY`).
 
+An agent serves one node after another, so that trials which follow each other need no fork: it waits for another node
+if nothing of the last one is left in its process, no thread, no child, no open file, and no request to stop. A signal
+ends an agent that waits. The nursery ends those that have waited for too long by closing their sockets, and so does its
+own end.
+
 A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock
 as an open file. The response is the pid. `program` is an argv to run instead of the agent.
 """
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import json
@@ -23,10 +29,19 @@ from typing import Any
 
 from footplate import environments
 from footplate.domain import codec, orders, records, replies
-from footplate.node import agent, sampler, stopping
+from footplate.node import agent, process_tree, sampler, stopping
 from footplate.node.node_directory import LOCK_NUMBER, see_installed_packages
 
 IDLE_SECONDS = 300.0
+REQUESTS_NUMBER = LOCK_NUMBER + 1
+"""The file descriptor at which an agent finds the socket of further requests."""
+
+LARGEST_REQUEST = 1 << 20
+_AGENT_IDLE_SECONDS = 2.0
+_MOST_NODES = 100
+"""Nodes that one process serves: a small leak must not grow for ever."""
+
+_KEPT = {0, 1, 2, LOCK_NUMBER, REQUESTS_NUMBER}
 _IMPORTED_LATER = (
     "ctypes",
     "subprocess",
@@ -54,7 +69,6 @@ _REPLIES = (
     replies.NodeEventReply,
     replies.ShipmentReply,
 )
-_LARGEST_MESSAGE = 1 << 20
 
 
 def serve(number: int, engine: int) -> int:
@@ -69,23 +83,48 @@ def serve(number: int, engine: int) -> int:
     events = select.poll()  # unlike `select`, it takes descriptors beyond 1023, which a busy server passes on
     for file in (number, *parent):
         events.register(file, select.POLLIN)
-    while any(file == number for file, _ in events.poll(IDLE_SECONDS * 1000)):
-        message, files, _, _ = socket.recv_fds(connection, _LARGEST_MESSAGE, 1)
-        if not message:
-            break
-        # A signal that stops an agent before it handles signals stays pending, and does not kill it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
-        pid = os.fork()
-        if pid == 0:
-            _become_agent(json.loads(message), files[0])
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    agents = IdleAgents(events)
+    while True:
+        seconds = _AGENT_IDLE_SECONDS if agents.exist else IDLE_SECONDS
+        ready = [file for file, _ in events.poll(seconds * 1000)]
+        if any(file in parent for file in ready) or not (ready or agents.exist):
+            return 0
+        if not ready:
+            agents.dismiss()
+        for file in ready:
+            if file != number:
+                agents.note(file)
+        if number in ready and not _answer(connection, agents):
+            return 0
+
+
+def _answer(connection: socket.socket, agents: IdleAgents) -> bool:
+    """Start the agent of the next request; return False if the engine is gone. The agent does not need it."""
+    message, files, _, _ = socket.recv_fds(connection, LARGEST_REQUEST, 1)
+    if not message:
+        return False
+    try:
+        pid = agents.hand_over(message, files[0]) or _fork(message, files[0], agents)
+        connection.send(str(pid).encode())
+    except OSError:
+        return False
+    finally:
         for file in files:
             os.close(file)
-        try:
-            connection.send(str(pid).encode())
-        except OSError:
-            break  # the engine is gone; the agent does not need it
-    return 0
+    return True
+
+
+def _fork(message: bytes, lock: int, agents: IdleAgents) -> int:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # A signal that stops an agent before it handles signals stays pending, and does not kill it.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
+    pid = os.fork()
+    if pid == 0:
+        _become_agent(json.loads(message), lock, theirs.detach())
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    theirs.close()
+    agents.add(pid, ours)
+    return pid
 
 
 def _watch_parent() -> list[int]:
@@ -109,19 +148,20 @@ def _preload() -> None:
     gc.freeze()
 
 
-def _become_agent(request: dict[str, Any], lock: int) -> None:
-    """Turn the forked child into an agent; never returns."""
+def _become_agent(request: dict[str, Any], lock: int, requests: int) -> None:
+    """Turn the forked child into the agent of this node and of later ones; never returns."""
     code = 70
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _take_files(request["log"], lock)
-        os.environ.clear()
-        os.environ.update(request["variables"])
-        if request["program"]:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
-            os.execve(request["program"][0], [*request["program"], *request["arguments"]], dict(os.environ))
-        code = agent.main(request["arguments"])
+        following = NextRequests()
+        while True:
+            _take_files(request["log"], lock, requests)
+            code, is_over = _work_on(request)
+            found = following.wait() if is_over else None
+            if found is None:
+                break
+            request, lock, requests = json.loads(found[0]), found[1], REQUESTS_NUMBER
     except SystemExit as exit:
         code = exit.code if isinstance(exit.code, int) else 64
     except BaseException:
@@ -130,11 +170,113 @@ def _become_agent(request: dict[str, Any], lock: int) -> None:
         os._exit(code)
 
 
-def _take_files(log: str, lock: int) -> None:
-    """Close everything but the log, on both outputs, and the lock."""
+def _work_on(request: dict[str, Any]) -> tuple[int, bool]:
+    os.environ.clear()
+    os.environ.update(request["variables"])
+    if request["program"]:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
+        os.execve(request["program"][0], [*request["program"], *request["arguments"]], dict(os.environ))
+    return agent.work_on(request["arguments"])
+
+
+def _take_files(log: str, lock: int, requests: int) -> None:
+    """Close everything but the log, on both outputs, the lock, and the socket of further requests."""
+    # Beyond the numbers that they are to have: the one must not be closed for the other.
+    lock, requests = (fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, REQUESTS_NUMBER + 1) for file in (lock, requests))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     written = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(written, 1)
     os.dup2(written, 2)
     os.dup2(lock, LOCK_NUMBER)
-    os.closerange(LOCK_NUMBER + 1, 65536)
+    os.dup2(requests, REQUESTS_NUMBER, inheritable=False)
+    os.closerange(REQUESTS_NUMBER + 1, 65536)
+
+
+# ── Agents that wait for another node ─────────────────────────────────────────────────────────────────────────────────
+
+
+class IdleAgents:
+    """The nursery's list of agents that wait for another node. `events` reports when one begins to wait or ends."""
+
+    def __init__(self, events: select.poll) -> None:
+        self._events = events
+        self._agents: dict[int, tuple[int, socket.socket]] = {}  # pid and socket by file descriptor
+        self._waiting: list[int] = []
+
+    @property
+    def exist(self) -> bool:
+        return bool(self._waiting)
+
+    def add(self, pid: int, connection: socket.socket) -> None:
+        """Take notice of a new agent, which is busy."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LARGEST_REQUEST)
+        self._agents[connection.fileno()] = pid, connection
+        self._events.register(connection, select.POLLIN)
+
+    def note(self, number: int) -> None:
+        """Read from the socket with this file descriptor that its agent waits or has ended."""
+        try:
+            waits = bool(self._agents[number][1].recv(1))
+        except OSError:
+            waits = False
+        if waits:
+            self._waiting.append(number)
+        else:
+            self._drop(number)
+
+    def hand_over(self, message: bytes, lock: int) -> int | None:
+        """Send a request to the agent that has waited for the shortest time; return its pid, None without one."""
+        while self._waiting:
+            number = self._waiting.pop()
+            pid, connection = self._agents[number]
+            try:
+                socket.send_fds(connection, [message], [lock])
+            except OSError:
+                self._drop(number)
+                continue
+            return pid
+        return None
+
+    def dismiss(self) -> None:
+        """End all agents that wait."""
+        for number in list(self._waiting):
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        self._events.unregister(number)
+        self._agents.pop(number)[1].close()
+        if number in self._waiting:
+            self._waiting.remove(number)
+
+
+class NextRequests:
+    """The agent's end of its socket."""
+
+    def __init__(self) -> None:
+        self._served = 0
+
+    def wait(self) -> tuple[bytes, int] | None:
+        """Return the next request and its lock; None if this process has to end instead.
+
+        The caller has blocked the signals that stop an agent, and they are blocked again afterwards.
+        """
+        self._served += 1
+        if self._served >= _MOST_NODES or not _has_nothing_left():
+            return None
+        for number in (*stopping.SIGNALS, stopping.WARNING, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(LOCK_NUMBER)
+        with socket.socket(fileno=os.dup(REQUESTS_NUMBER)) as connection:
+            connection.send(b".")
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
+            message, files, _, _ = socket.recv_fds(connection, LARGEST_REQUEST, 1)
+            signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
+        return (message, files[0]) if message else None
+
+
+def _has_nothing_left() -> bool:
+    """Whether this process is as good as a new one."""
+    if signal.sigpending() or not process_tree.has_no_descendants() or len(os.listdir("/proc/self/task")) > 1:
+        return False
+    listed = {int(name) for name in os.listdir("/proc/self/fd")}
+    return len(listed) == len(_KEPT) + 1 and listed > _KEPT  # one is that of the listing itself

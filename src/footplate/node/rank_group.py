@@ -294,6 +294,12 @@ class RankGroup:
         if self._daemons is not None:
             self._daemons.close()
 
+    def close_waker(self) -> None:
+        """Forget that signals end a sleep: there is none any more."""
+        signal.set_wakeup_fd(-1)
+        for end in (self._wake, self.waker):
+            os.close(end)
+
     def end(self, why: str, grace: float) -> None:
         """Ask the ranks to end and kill those that are left after `grace` seconds."""
         say(f"ending the ranks: {why}")

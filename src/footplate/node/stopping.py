@@ -33,6 +33,7 @@ class StopRequest:
     def __init__(self) -> None:
         self.reason: str | None = None
         self.by_signal = False  # whether a signal was the first to ask, so that only the sender knows why
+        self.was_signalled = False  # also when that was too late to be the reason
         self.is_warned = False  # the engine's time limit is near
         self._interruptible = False
         self._deferred = False
@@ -80,6 +81,7 @@ class StopRequest:
         self._interrupt()
 
     def _on_signal(self, number: int, _frame: object) -> None:
+        self.was_signalled = True
         self.by_signal = self.by_signal or self.reason is None
         self.reason = self.reason or f"the node agent was asked to stop ({signal.Signals(number).name})"
         self._interrupt()

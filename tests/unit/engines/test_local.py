@@ -69,6 +69,25 @@ def test_a_reused_pid_is_not_taken_for_the_agent(home: Path) -> None:
     engine.cancel(other, 0.0)  # must not reach us
 
 
+def test_an_agent_at_another_node_has_ended_for_the_earlier_one(home: Path) -> None:
+    engine, second = LocalEngine(), NodeFolder(str(home), "run_2", 0)
+    code = "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, [15]); print(flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as agent:
+        assert agent.stdout is not None and agent.stdout.readline()
+        earlier = handle(home, agent.pid, process_tree.identity(agent.pid) or "")
+        later = earlier.replace("run_1", "run_2")
+        assert engine.poll([earlier])[earlier].state == "running"
+        engine._assigned[agent.pid] = second.path
+        assert engine.poll([earlier])[earlier] == Observation("exited", {0: 0})
+        assert engine.poll([later])[later].state == "running"
+        for each, is_sent in ((earlier, False), (later, True)):
+            engine.cancel(each, 600.0)
+            status = Path(f"/proc/{agent.pid}/status").read_text()
+            pending = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("ShdPnd"))
+            assert bool(pending & 1 << signal.SIGTERM - 1) is is_sent
+        agent.kill()
+
+
 def test_the_directory_of_a_dead_agent_shows_how_it_ended(home: Path) -> None:
     engine, dead = LocalEngine(), handle(home, 2**22, "1@x")
     folder = NodeFolder(str(home), "run_1", 0)

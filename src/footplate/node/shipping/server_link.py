@@ -55,6 +55,10 @@ class Link:
         self._node = node
         self._wanted = wanted
 
+    def close(self) -> None:
+        """Close this thread's connection."""
+        self._transport.close()
+
     def of_attempt(self, attempt: int) -> Link:
         """Return the same link for another attempt."""
         other = copy.copy(self)

@@ -1,0 +1,142 @@
+"""Agents that wait for another node, from the side of the nursery and from their own."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from footplate.node import nursery
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+@pytest.fixture
+def idle() -> nursery.IdleAgents:
+    return nursery.IdleAgents(select.poll())
+
+
+def test_a_request_goes_to_the_agent_that_began_to_wait_last(idle: nursery.IdleAgents, tmp_path: Path) -> None:
+    ends = []
+    for pid in (11, 12, 13):
+        ours, theirs = pair()
+        idle.add(pid, ours)
+        ends.append((ours.fileno(), theirs))
+    for number, theirs in ends[:2]:
+        theirs.send(b".")
+        idle.note(number)
+    lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+    assert [idle.hand_over(b"one", lock), idle.hand_over(b"two", lock), idle.hand_over(b"three", lock)] == [
+        12,
+        11,
+        None,
+    ]
+    message, files, _, _ = socket.recv_fds(ends[1][1], 100, 1)
+    assert (message, os.fstat(files[0]).st_ino) == (b"one", os.fstat(lock).st_ino)
+    assert not idle.exist
+    for number, theirs in ends:
+        theirs.close()
+        idle.note(number)
+    for file in (lock, *files):
+        os.close(file)
+
+
+@pytest.mark.parametrize("is_noticed", [True, False])
+def test_an_agent_that_died_while_it_waited_gets_no_request(idle: nursery.IdleAgents, is_noticed: bool) -> None:
+    ours, theirs = pair()
+    number = ours.fileno()
+    idle.add(11, ours)
+    theirs.send(b".")
+    idle.note(number)
+    theirs.close()
+    if is_noticed:
+        idle.note(number)
+    assert idle.hand_over(b"request", 0) is None
+    assert ours.fileno() == -1
+
+
+def test_dismissed_agents_read_the_end_of_their_socket(idle: nursery.IdleAgents) -> None:
+    ours, theirs = pair()
+    with theirs:
+        idle.add(11, ours)
+        theirs.send(b".")
+        idle.note(ours.fileno())
+        assert idle.exist
+        idle.dismiss()
+        assert not idle.exist
+        assert theirs.recv(1) == b""
+
+
+# An agent whose node is over: lock and socket have their numbers, and `state` is what the node has left behind.
+AGENT = """
+import os, signal, subprocess, sys, threading
+from footplate.node import nursery, process_tree, stopping
+os.dup2(int(sys.argv[1]), nursery.REQUESTS_NUMBER, inheritable=False)
+os.dup2(os.open(os.devnull, os.O_RDONLY), nursery.LOCK_NUMBER)
+os.closerange(nursery.REQUESTS_NUMBER + 1, 100)
+process_tree.become_subreaper()
+signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
+state = sys.argv[2]
+if state == "file":
+    os.open(os.devnull, os.O_RDONLY)
+elif state == "thread":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+elif state == "child":
+    subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+elif state == "signal":
+    os.kill(os.getpid(), signal.SIGTERM)
+found = nursery.NextRequests().wait()
+print(None if found is None else (found[0], os.fstat(found[1]).st_ino), flush=True)
+os._exit(0)
+"""
+
+
+@contextmanager
+def agent(state: str) -> Iterator[tuple[subprocess.Popen[str], socket.socket]]:
+    ours, theirs = pair()
+    with ours:
+        with theirs:
+            argv = [sys.executable, "-c", AGENT, str(theirs.fileno()), state]
+            process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, pass_fds=[theirs.fileno()])
+        try:
+            yield process, ours
+        finally:
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("state", ["file", "thread", "child", "signal"])
+def test_an_agent_with_something_left_of_its_node_ends(state: str) -> None:
+    with agent(state) as (process, ours):
+        assert process.communicate(timeout=60)[0] == "None\n"
+        assert ours.recv(1) == b""
+
+
+def test_an_agent_with_nothing_left_takes_the_next_request(tmp_path: Path) -> None:
+    with agent("nothing") as (process, ours):
+        assert ours.recv(1) == b"."
+        lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
+        socket.send_fds(ours, [b"request"], [lock])
+        assert process.communicate(timeout=60)[0] == f"{(b'request', os.fstat(lock).st_ino)}\n"
+        os.close(lock)
+
+
+def test_an_agent_ends_when_the_nursery_dismisses_it_or_a_signal_arrives() -> None:
+    with agent("nothing") as (process, ours):
+        assert ours.recv(1) == b"."
+        ours.close()
+        assert process.communicate(timeout=60)[0] == "None\n"
+    with agent("nothing") as (process, ours):
+        assert ours.recv(1) == b"."
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == -signal.SIGTERM
