@@ -22,6 +22,7 @@ from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.environments.uv import find_uv
 from footplate.testing.fixtures import open_network
+from footplate.testing.indexes import certify
 from footplate.testing.networks import SERVER, PrivateNetwork, ServerInside
 from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
@@ -188,27 +189,33 @@ with open("outputs/rank_" + os.environ["RANK"], "wb") as file:
 """
 
 
-def test_nodes_that_share_a_directory_build_an_environment_once(
-    workspace_there: Workspace, network: PrivateNetwork, home: Path, roots: Path, tmp_path: Path
-) -> None:
-    for name in ("needed", "pip", "setuptools", "wheel"):  # the nodes reach no index
+@pytest.fixture
+def built(tmp_path: Path) -> Environment:
+    """Return an environment that nodes build without an index."""
+    for name in ("needed", "pip", "setuptools", "wheel"):
         make_wheel(tmp_path / "wheels", name, "99.5")
     environment = Environment("built")
     environment.python.conda_dependencies = CondaDependencies.create(pip_packages=["needed"])
     for option in ("--no-index", f"--find-links {tmp_path}/wheels"):
         environment.python.conda_dependencies.set_pip_option(option)
+    return environment
+
+
+def test_nodes_that_share_a_directory_build_an_environment_once(
+    workspace_there: Workspace, network: PrivateNetwork, home: Path, roots: Path, tmp_path: Path, built: Environment
+) -> None:
     shared = tmp_path / "shared"
     wanted = ComputeTarget.engine_configuration(
         "namespaces", max_nodes=2, namespaces=",".join(network.nodes), root=str(roots), python=interpreters()[-1],
         hide=":".join([str(home), *HIDDEN]), shared=str(shared),
     )  # fmt: skip
     target = ComputeTarget.attach(workspace_there, "shared", wanted)
-    run = submit(target, environment, BUILT, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    run = submit(target, built, BUILT, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
     run.wait_for_completion()
-    (built,) = shared.glob("environments/*/bin/python")
+    (python,) = shared.glob("environments/*/bin/python")
     for rank in (0, 1):
         log = log_of(run, f"user_logs/std_log_process_0{rank}.txt")
-        assert log == f"version 99.5 in {built.parents[1]}\n"
+        assert log == f"version 99.5 in {python.parents[1]}\n"
     assert list(shared.glob("tools/*/bin/uv")), "the node had a uv of its own"
     for rank in (0, 1):
         run.download_file(f"outputs/rank_{rank}", f"rank_{rank}")
@@ -216,6 +223,91 @@ def test_nodes_that_share_a_directory_build_an_environment_once(
         assert "handed over through the shared directory" in log_of(run, f"system_logs/node_{rank}.txt")
     assert list(shared.glob("handover/*")) == []
     assert not list(roots.glob("*/environments")) and not list(roots.glob("*/tools"))
+
+
+PROXY = """
+import socket, ssl, sys, threading
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1])
+def copy(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+    except OSError:
+        pass
+    for each in (source, sink):
+        try:
+            each.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+def serve(plain):
+    try:
+        with context.wrap_socket(plain, server_side=True) as near, socket.create_connection((sys.argv[2], 8000)) as far:
+            threading.Thread(target=copy, args=(far, near), daemon=True).start()
+            copy(near, far)
+    except OSError:
+        pass
+door = socket.create_server((sys.argv[2], 8443))
+print("ready", flush=True)
+while True:
+    threading.Thread(target=serve, args=(door.accept()[0],), daemon=True).start()
+"""
+
+
+@pytest.fixture
+def tls(network: PrivateNetwork, tmp_path: Path) -> Iterator[Path]:
+    """Yield the authority of a proxy that speaks TLS in front of the server."""
+    authority = certify(tmp_path / "right", SERVER)
+    argv = [sys.executable, "-I", "-S", "-c", PROXY, str(tmp_path / "right" / "server.pem"), SERVER]
+    process = subprocess.Popen([*network.enter(network.server), *argv], stdout=subprocess.PIPE)
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    yield authority
+    process.kill()
+    process.communicate()
+
+
+SECURE = """
+import os, sys, needed
+from azureml.core import Run
+assert os.environ["FOOTPLATE_ENDPOINT"].startswith("https://")
+run = Run.get_context()
+run.log("value", float(open(os.path.join(sys.argv[1], "value.txt")).read()))
+run.upload_file("extra.txt", "train.py")
+os.makedirs("outputs", exist_ok=True)
+open("outputs/model.txt", "w").write("weights")
+"""
+
+
+def test_the_whole_loop_works_over_tls_with_a_private_authority(
+    server: ServerInside, tls: Path, cluster: Any, built: Environment, here: Environment, tmp_path: Path
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "value.txt").write_text("2.5")
+    workspace = cluster.workspace
+    given = Dataset.File.upload_directory(str(tmp_path / "data"), (workspace.get_default_datastore(), "values"))
+    workspace.session.api.computes.change(
+        workspace.id, "far", options={**cluster._view.options, "python": interpreters()[-1]}
+    )
+    plain = list(server.command)
+    _restart(server, [*plain, "--url", f"https://{SERVER}:8443", "--ca-file", str(tls)])
+    run = submit(cluster, built, SECURE, given.as_named_input("values").as_mount())
+    run.wait_for_completion()
+    assert run.get_metrics()["value"] == 2.5
+    assert {"outputs/model.txt", "extra.txt"} <= set(run.get_file_names())
+
+    wrong = certify(tmp_path / "wrong", SERVER)
+    _restart(server, [*plain, "--url", f"https://{SERVER}:8443", "--ca-file", str(wrong)])
+    refused = submit(cluster, here, "print('never')")
+    refused.wait_for_completion(raise_on_error=False)
+    assert refused.get_status() == "Failed"
+    error = json.dumps(refused.get_details()["error"])
+    assert "node 0 does not trust the certificate of the server" in error and "--ca-file" in error
+
+
+def _restart(server: ServerInside, command: list[str]) -> None:
+    server.stop()
+    server.command = command
+    server.start()
 
 
 def test_two_nodes_meet_over_their_own_network(cluster: Any, here: Environment) -> None:

@@ -26,6 +26,9 @@ _POLL = 0.2
 @click.option("--port", type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
 @click.option("--token-file", type=click.Path(dir_okay=False), help="A file with the token that clients must send.")
 @click.option("--url", metavar="URL", help="The address for other machines, if it differs from --host.")
+@click.option(
+    "--ca-file", type=click.Path(dir_okay=False), help="A PEM file: the private authority of --url, for nodes."
+)
 @click.option("--database", metavar="URL", help="A postgresql:// address, instead of SQLite in the home folder.")
 @click.pass_context
 def server(
@@ -34,6 +37,7 @@ def server(
     port: int | None,
     token_file: str | None,
     url: str | None,
+    ca_file: str | None,
     database: str | None,
 ) -> None:
     """Start, stop and inspect the server.
@@ -43,7 +47,10 @@ def server(
     For a team, `footplate server --host ADDRESS --port PORT` serves in the foreground until Ctrl-C. Clients send a
     token: that of FOOTPLATE_TOKEN or --token-file, or else one that is generated and kept in the home folder.
     """
-    settings = {"--host": host, "--port": port, "--token-file": token_file, "--url": url, "--database": database}
+    settings = {
+        "--host": host, "--port": port, "--token-file": token_file, "--url": url, "--ca-file": ca_file,
+        "--database": database,
+    }  # fmt: skip
     given = [name for name, value in settings.items() if value is not None]
     if ctx.invoked_subcommand is not None:
         if given:

@@ -219,10 +219,10 @@ def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if not endpoint.tls:
         return plain
-    import ssl  # noqa: PLC0415  # lazy: only a team server behind TLS needs it
+    from footplate.api.tls import server_context  # noqa: PLC0415  # lazy: only a team server behind TLS needs it
 
     try:
-        return ssl.create_default_context().wrap_socket(plain, server_hostname=endpoint.host)
+        return server_context().wrap_socket(plain, server_hostname=endpoint.host)
     except BaseException:
         plain.close()
         raise

@@ -35,6 +35,9 @@ JOB_PATIENCE = 2 * 3600.0
 STRANGER_PATIENCE = 2.0
 """The same for an address where nothing listens or has ever listened: it is probably wrong."""
 
+UNTRUSTED = "untrusted"
+"""Detail of the error about a server whose certificate is not trusted and never was."""
+
 _GONE = (errno.ENOENT, errno.ECONNREFUSED, errno.ENOTSOCK)
 
 
@@ -51,8 +54,9 @@ class ApiResponse:
 class _Lost(Exception):
     """No response arrived. `now`: retry at once; `gone`: nothing listens there any more."""
 
-    def __init__(self, reason: str, now: bool = False, gone: bool = False) -> None:
+    def __init__(self, reason: str, now: bool = False, gone: bool = False, untrusted: bool = False) -> None:
         super().__init__(reason)
+        self.untrusted = untrusted
         self.now = now
         self.gone = gone
 
@@ -292,7 +296,8 @@ class Transport:
             connection = Connection(self._target, min(timeout, TIMEOUT))
         except OSError as error:
             gone = error.errno in _GONE or isinstance(error, socket.gaierror)
-            raise _Lost(_words(error), gone=gone) from None
+            untrusted = type(error).__name__ == "SSLCertVerificationError"  # its module is imported only for TLS
+            raise _Lost(_words(error), gone=gone, untrusted=untrusted) from None
         self._is_known = True
         return connection
 
@@ -301,6 +306,10 @@ class Transport:
     def _recover(self, lost: _Lost, retry: _Retry) -> None:
         if lost.now:
             return
+        if lost.untrusted and not self._is_known:
+            message = f"the certificate of the server at {self.endpoint} is not trusted: {lost}"
+            hint = "name the authority that signed it: SSL_CERT_FILE=/path/to/ca.pem; for nodes: server --ca-file"
+            raise Unavailable(message, hint, **{UNTRUSTED: True}) from None
         if retry.exhausted(STRANGER_PATIENCE if lost.gone and not self._is_known else math.inf):
             raise Unavailable(f"the server at {self.endpoint} does not answer: {lost}", self._hint()) from None
         retry.pause()

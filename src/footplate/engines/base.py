@@ -39,6 +39,7 @@ class AgentJob:
     token: str | None = None
     home: str | None = None
     bundle: str | None = None
+    ca: str = ""  # authority of the server's certificate, as FOOTPLATE_CA
     resources: NodeResources = NodeResources()
     time_limit: float | None = None  # seconds that the scripts may run; preparation and delivery come on top
     grace: float = 0.0  # seconds between a request to stop and the use of force

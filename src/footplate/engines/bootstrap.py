@@ -14,11 +14,12 @@ import os
 import signal
 import sys
 import time
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 BUNDLE = "FOOTPLATE_BUNDLE"
 NODE_HOME = "FOOTPLATE_NODE_HOME"
 SHARED = "FOOTPLATE_SHARED"
+CA = "FOOTPLATE_CA"
 TOKEN = "FOOTPLATE_TOKEN"
 DEFAULT_HOME = "~/.cache/footplate"
 ARCHIVE_PATH = "/api/v1/agent-archives/"
@@ -33,8 +34,9 @@ RESTARTS = 5
 """The number of times that a killed agent is started again. One that has lived for HEALTHY_SECONDS starts anew at 0."""
 
 HEALTHY_SECONDS = 600.0
-UNAVAILABLE, REFUSED, STOPPED = 69, 77, 75
-"""Exit codes: no bundle because the server is away, or refuses it; asked to stop before the agent was started."""
+UNAVAILABLE, REFUSED, STOPPED, UNTRUSTED = 69, 77, 75, 78
+"""Exit codes: no bundle because the server is away, or refuses it; asked to stop before the agent was started; the
+certificate of the server is not trusted."""
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 _TIMEOUT = 60.0
@@ -44,6 +46,10 @@ _PR_SET_PDEATHSIG = 1
 
 class Refused(Exception):
     """The server will never hand out the bundle."""
+
+
+class Untrusted(Refused):
+    """The certificate of the server is not signed by an authority that this node trusts."""
 
 
 class Stopped(BaseException):
@@ -89,8 +95,11 @@ def _download(endpoint: str, digest: str, token: str) -> bytes:
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     parts = urlsplit(endpoint)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=_TIMEOUT)
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(
+            parts.hostname or "", parts.port, timeout=_TIMEOUT, context=_tls_context()
+        )
     try:
         path = parts.path.rstrip("/") + ARCHIVE_PATH + digest
         connection.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
@@ -98,6 +107,11 @@ def _download(endpoint: str, digest: str, token: str) -> bytes:
         content = response.read()
     except http.client.HTTPException as error:
         raise OSError(f"the answer was cut: {error!r}") from None
+    except OSError as error:
+        if type(error).__name__ != "SSLCertVerificationError":  # its module is imported only for TLS
+            raise
+        words = f"the certificate of {endpoint} is not trusted: {error}"
+        raise Untrusted(words + "\nhint: start the server with --ca-file, or set SSL_CERT_FILE on the node") from None
     finally:
         connection.close()
     if response.status != 200:
@@ -106,6 +120,16 @@ def _download(endpoint: str, digest: str, token: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != digest:
         raise OSError(f"{len(content)} bytes arrived that are not the bundle {digest}")
     return content
+
+
+def _tls_context() -> Any:
+    import base64  # noqa: PLC0415  # as above
+    import ssl  # noqa: PLC0415
+
+    context = ssl.create_default_context()
+    if os.environ.get(CA):
+        context.load_verify_locations(cadata=base64.b64decode(os.environ[CA]).decode("ascii"))
+    return context
 
 
 def _unpack(content: bytes, folder: str) -> None:
@@ -283,7 +307,7 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
         return STOPPED
     except Refused as error:
         _say(str(error))
-        return REFUSED
+        return UNTRUSTED if isinstance(error, Untrusted) else REFUSED
     except OSError as error:
         _say(str(error))
         return UNAVAILABLE

@@ -55,6 +55,7 @@ def remote_start(job: AgentJob) -> RemoteStart:
     variables = {
         environ.BUNDLE: job.bundle,
         environ.TOKEN: job.token or "",
+        environ.CA: job.ca,
         environ.NODE_HOME: _directory(job.options, "scratch"),
         environ.SHARED: _directory(job.options, "shared"),
     }

@@ -12,7 +12,7 @@ import signal
 from typing import TYPE_CHECKING
 
 from footplate import environ
-from footplate.client.transport import Transport
+from footplate.client.transport import UNTRUSTED, Transport
 from footplate.domain.orders import AGENT_STOPPED, VISIBLE, Cause, NodeOrders
 from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
@@ -52,12 +52,19 @@ GRACE_SECONDS = 10.0
 """Seconds between the request to end and the kill of ranks. FOOTPLATE_GRACE_SECONDS overrides it."""
 
 LEFTOVER_GRACE_SECONDS = 2.0
+UNTRUSTED_SERVER = 78
+"""Exit code of an agent that does not trust the certificate of the server, as that of the bootstrap."""
+
 NOT_JOINED = 75
 """Exit code of an agent that was stopped before it reached the server: its directory stays for the next one."""
 
 _GANG_WAIT_SECONDS = 20.0
 _MEETING_SECONDS = 1.0
 """Seconds that a node waits for the others before it starts the reporter, which sends heartbeats."""
+
+
+class _UntrustedServer(Exception):
+    """The certificate of the server is not signed by an authority that this node trusts."""
 
 
 def main(arguments: list[str]) -> int:
@@ -131,7 +138,10 @@ class Agent:
         """Join the run, run the ranks, deliver what they made; return the exit code."""
         self._stop.listen(self._ranks.waker)
         try:
-            self._orders = self._link.retry(self._join, lambda: self._stop.reason is not None)
+            self._orders = self._link.retry(self._join_trusted, lambda: self._stop.reason is not None)
+        except _UntrustedServer as error:
+            say(str(error))
+            return UNTRUSTED_SERVER
         except (Unavailable, OutOfSpace):
             say(f"giving up: {self._stop.reason}, and the server cannot be reached")
             self._ranks.end_leftovers(GRACE_SECONDS)
@@ -193,6 +203,15 @@ class Agent:
         return Cause("start_failed", words, hint, self._options.node)
 
     # ── Before the start ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _join_trusted(self) -> NodeOrders:
+        """Join the run. Raise an error of its own for a certificate that is not trusted, unless ranks run already."""
+        try:
+            return self._join()
+        except Unavailable as error:
+            if error.details.get(UNTRUSTED) and not self._folder.read_state():
+                raise _UntrustedServer(str(error)) from None
+            raise
 
     def _join(self) -> NodeOrders:
         try:

@@ -80,6 +80,8 @@ def own_variables(folder: NodeFolder, options: AgentOptions) -> dict[str, str]:
     }
     if options.token:
         variables[environ.TOKEN] = options.token
+    if environ.CA in os.environ:
+        variables[environ.CA] = os.environ[environ.CA]
     if options.home:
         variables[environ.HOME] = options.home
     return variables

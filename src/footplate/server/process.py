@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from footplate import __version__, environ
+from footplate.api.tls import encode_authority
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
@@ -67,6 +68,7 @@ class ServerOptions:
     token_file: str | None = None
     database: str | None = None
     url: str | None = None  # the address for other machines, if it is not that of the listener
+    ca_file: str | None = None  # authority of the certificate at `url`
 
 
 Build = Callable[[ServerOptions, Hub, Listeners], AbstractContextManager[Backend]]
@@ -117,16 +119,19 @@ def parse(argv: Sequence[str]) -> ServerOptions:
     parser.add_argument("--token-file")
     parser.add_argument("--database")
     parser.add_argument("--url")
+    parser.add_argument("--ca-file")
     given = parser.parse_args(argv)
-    if given.host is None and not (given.port is given.token_file is given.url is None):
+    if given.host is None and not (given.port is given.token_file is given.url is given.ca_file is None):
         raise InvalidInput(
-            "--port, --token-file and --url are for TCP, which needs --host", "add --host, e.g. --host 127.0.0.1"
+            "--port, --token-file, --url and --ca-file are for TCP, which needs --host",
+            "add --host, e.g. --host 127.0.0.1",
         )
     idle = given.idle
     if idle is None:  # a server that was set up by hand is permanent
         idle = 0.0 if given.host or given.database else _idle_by_variable()
     home = homes.home_folder(given.home)
-    return ServerOptions(home, idle, given.host, given.port or 0, given.token_file, given.database, given.url)
+    address = (given.host, given.port or 0, given.token_file)
+    return ServerOptions(home, idle, *address, given.database, given.url, given.ca_file)
 
 
 def _idle_by_variable() -> float:
@@ -163,7 +168,8 @@ async def _serve(options: ServerOptions, build: Build) -> None:
     hub = Hub()
     path = homes.socket_path(options.home)
     door = None if options.host is None else _bind_tcp(options.host, options.port)
-    listeners = Listeners(unix_endpoint(path), None if door is None else options.url or _url(door))
+    url = None if door is None else options.url or _url(door)
+    listeners = Listeners(unix_endpoint(path), url, encode_authority(options.ca_file) if options.ca_file else "")
     with build(options, hub, listeners) as services:
         await _Serving(options, services, hub, path, door, listeners.url).run()
 

@@ -89,14 +89,14 @@ def _content(wheels: Path, path: str) -> bytes | None:
     return "\n".join(["<!DOCTYPE html><html><body>", *links, "</body></html>"]).encode() if files else None
 
 
-def certify(folder: Path) -> Path:
-    """Create our own authority, `ca.pem`, and `server.pem`, which it has signed."""
+def certify(folder: Path, host: str = "127.0.0.1") -> Path:
+    """Create our own authority, `ca.pem`, and `server.pem`, which it has signed for the address `host`."""
     folder.mkdir(parents=True, exist_ok=True)
     authority, server = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     issuer = _named("an authority of the tests")
     ca = _certificate(issuer, issuer, authority, authority, x509.BasicConstraints(ca=True, path_length=0))
-    places = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    leaf = _certificate(_named("127.0.0.1"), issuer, server, authority, places)
+    places = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))])
+    leaf = _certificate(_named(host), issuer, server, authority, places)
     (folder / "ca.pem").write_bytes(ca.public_bytes(_PEM))
     (folder / "server.pem").write_bytes(_key(server) + leaf.public_bytes(_PEM))
     return folder / "ca.pem"
@@ -124,6 +124,12 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
+_SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False,
+    key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+
+
 def _certificate(
     subject: x509.Name,
     issuer: x509.Name,
@@ -136,4 +142,12 @@ def _certificate(
     builder = x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number())
     builder = builder.not_valid_before(now - datetime.timedelta(days=10))
     builder = builder.not_valid_after(now + datetime.timedelta(days=days))
+    identifiers = (  # Python 3.13 and newer insist on them
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()),
+    )
+    for each in identifiers:
+        builder = builder.add_extension(each, critical=False)
+    if isinstance(extension, x509.BasicConstraints):
+        builder = builder.add_extension(_SIGNS_CERTIFICATES, critical=True)
     return builder.add_extension(extension, critical=True).sign(signer, hashes.SHA256())

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from footplate import environ
+from footplate.engines import bootstrap
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
 from footplate.errors import InvalidInput, Unavailable
@@ -145,8 +146,15 @@ def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
     identity = process_tree.identity(process.pid) or ""
     folder.write_holder(held, process.pid, identity, request.attempt)
     os.close(held)
-    threading.Thread(target=process.wait, name="reaper", daemon=True).start()
+    threading.Thread(target=_reap, args=(process, folder), name="reaper", daemon=True).start()
     return {**known, "pid": process.pid, "identity": identity}
+
+
+def _reap(process: subprocess.Popen[bytes], folder: NodeFolder) -> None:
+    """Record the exit code of a bootstrap that refused to start the agent, as the accounting of a cluster does."""
+    code = process.wait()
+    if code in (bootstrap.REFUSED, bootstrap.UNTRUSTED) and folder.exists():
+        folder.write_exit(code)
 
 
 def _agents(handle: str) -> list[_Agent]:

@@ -176,8 +176,12 @@ def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
     from footplate.data.cache import DataCache  # noqa: PLC0415  # as above
     from footplate.data.mounts.tree import ListingTree, StoreTree  # noqa: PLC0415  # as above
     from footplate.data.stores.registry import open_lazily  # noqa: PLC0415  # as above
-    from footplate.domain.data import StoreSpec  # noqa: PLC0415  # as above
+    from footplate.domain.data import SERVER, StoreSpec  # noqa: PLC0415  # as above
 
+    if any(spec["kind"] == SERVER for spec in task["stores"].values()):
+        from footplate.data.stores.server import wait_as_mount  # noqa: PLC0415  # as above
+
+        wait_as_mount()
     stores = {label: open_lazily(StoreSpec(**spec)) for label, spec in task["stores"].items()}
     cache = DataCache(task["cache"], task["limit"])
     if task["listing"]:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from footplate import environ
 from footplate.api import PREFIX
 from footplate.api.store_files import StoredPart, StoreFilesApi
 from footplate.backoff import Backoff, retry
@@ -31,6 +32,24 @@ _PIECE = SMALL
 T = TypeVar("T")
 
 
+_AWAY_SECONDS = 2 * 3600.0
+"""How long calls of scripts, and reads of mounted files, wait for a server that is away."""
+
+_is_mount = False
+
+
+def wait_as_mount() -> None:
+    """Let the stores of this process, which serves a mount, wait for a server that is away."""
+    global _is_mount
+    _is_mount = True
+
+
+def away_seconds() -> float:
+    """Return how long a server may be away: not at all for users, nor for node agents, which repeat their calls."""
+    is_job = environ.RUN_ID in os.environ or (_is_mount and environ.AGENT in os.environ)
+    return _AWAY_SECONDS if is_job else 0.0
+
+
 class ServerStore(HttpStore):
     """Reads as from any web server; lists and writes through the API. No proxy is used, as in the SDK."""
 
@@ -43,7 +62,7 @@ class ServerStore(HttpStore):
         files = server + StoreFilesApi.url(self._workspace, self._name)
         super().__init__(StoreSpec("http", {"url": files}, spec.credentials), patience)
         self.spec = spec
-        self._web = Web(f"Bearer {spec.credentials.get('token', '')}", patience, direct=True)
+        self._web = Web(f"Bearer {spec.credentials.get('token', '')}", patience, direct=True, away=away_seconds())
         self._files = StoreFilesApi(_WebTransport(self._web, server + PREFIX))
 
     def __repr__(self) -> str:

@@ -13,15 +13,20 @@ from __future__ import annotations
 import http.client
 import ssl
 import threading
+import time
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from footplate.api.tls import server_context
+from footplate.backoff import Backoff
 from footplate.errors import InvalidInput, NotAllowed, Unavailable
 
 _MAX_REDIRECTS = 10
 _REDIRECTS = (301, 302, 303, 307, 308)
+_AWAY_STATUSES = (502, 503, 504)  # of a proxy before a server that is away, or of one that stops
+_AWAY_PAUSES = (0.2, 15.0)
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -83,14 +88,32 @@ class _Kept(threading.local):
 class Web:
     """Sends requests. `authorization` goes to the requested host, and to none that it redirects to."""
 
-    def __init__(self, authorization: str | None, timeout: float, *, direct: bool = False) -> None:
-        """`direct`: ignore the proxies that the environment names."""
-        self._authorization, self._timeout = authorization, timeout
+    def __init__(
+        self, authorization: str | None, timeout: float, *, direct: bool = False, away: float = 0.0,
+        clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], object] = time.sleep,
+    ) -> None:  # fmt: skip
+        """`direct`: to our own server, without proxies. `away`: seconds for which a server may be away."""
+        self._authorization, self._timeout, self._away = authorization, timeout, away
+        self._clock, self._sleep = clock, sleep
         self._kept = _Kept()
         self._proxies = {} if direct else urllib.request.getproxies()
+        self._context = server_context if direct else ssl.create_default_context
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> WebResponse:
         """Return the response after redirects, whatever its status. Raise Unavailable if there is none."""
+        until, backoff = self._clock() + self._away, Backoff(*_AWAY_PAUSES, sleep=self._sleep)
+        while True:
+            try:
+                answer = self._follow(method, url, headers, body)
+                if answer.status not in _AWAY_STATUSES or self._clock() >= until:
+                    return answer
+                answer.done()
+            except Unavailable:
+                if self._clock() >= until:
+                    raise
+            backoff.wait()
+
+    def _follow(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> WebResponse:
         asked = urllib.parse.urlsplit(url).netloc
         seen: set[str] = set()
         while True:
@@ -134,7 +157,7 @@ class Web:
         known = self._kept.connections.get(place)
         if known is not None and known.sock is not None:
             return known, True
-        made = self._kept.connections[place] = _connect(parts, proxy, self._timeout)
+        made = self._kept.connections[place] = _connect(parts, proxy, self._timeout, self._context)
         return made, False
 
     def _proxy(self, parts: urllib.parse.SplitResult) -> str | None:
@@ -143,12 +166,14 @@ class Web:
         return self._proxies.get(parts.scheme) or self._proxies.get("all")
 
 
-def _connect(parts: urllib.parse.SplitResult, proxy: str | None, timeout: float) -> http.client.HTTPConnection:
+def _connect(
+    parts: urllib.parse.SplitResult, proxy: str | None, timeout: float, context: Callable[[], ssl.SSLContext]
+) -> http.client.HTTPConnection:
     via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else parts
     host, port = via.hostname or "", via.port or _PORTS.get(via.scheme, 80)
     if parts.scheme == "http":
         return http.client.HTTPConnection(host, port, timeout=timeout)
-    secure = http.client.HTTPSConnection(host, port, timeout=timeout, context=ssl.create_default_context())
+    secure = http.client.HTTPSConnection(host, port, timeout=timeout, context=context())
     if proxy:
         secure.set_tunnel(parts.hostname or "", parts.port or _PORTS["https"])
     return secure

@@ -32,6 +32,7 @@ class Listeners:
 
     socket: str
     url: str | None = None
+    ca: str = ""  # authority of the certificate at `url`, for nodes
 
     def endpoint_for(self, engine: Engine) -> str:
         """Return the address at which agents of this engine reach the server. Raise InvalidInput if there is none."""
@@ -91,6 +92,7 @@ class AgentJobs:
             token=access.token,
             home=access.home,
             bundle=None if access.home else self._archives.bundle(),
+            ca="" if access.home else self._listeners.ca,
             resources=_resources(record, capacity, options),
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,

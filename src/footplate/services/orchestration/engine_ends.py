@@ -7,6 +7,7 @@ from typing import NamedTuple
 from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE
 from footplate.domain.records import Cause, RunRecord
 from footplate.domain.runs import run_status
+from footplate.engines import bootstrap
 from footplate.engines.base import Engine, Observation
 
 
@@ -35,12 +36,28 @@ _ENDINGS = {
 """By `Observation.ended_by`."""
 
 
+_REFUSALS = {
+    bootstrap.UNTRUSTED: (
+        "does not trust the certificate of the server",
+        "start the server with --ca-file, or set SSL_CERT_FILE on the nodes, to name the authority that signed it",
+    ),
+    bootstrap.REFUSED: (
+        "refused to start the agent: its Python is older than 3.8, or the server does not have this version any more",
+        "set the option python of the compute target; see the log of the engine's job on that node",
+    ),
+}
+"""By the exit code of the bootstrap."""
+
+
 def cause_of(seen: Observation, record: RunRecord, engine: Engine) -> Cause | None:
     """Return why the engine ended the agents; None if it did not end them.
 
     An engine on other machines that does not know the agents any more has lost them: others would begin anew, where
     nothing is left of what these did.
     """
+    refused = _refusal(seen, record)
+    if refused is not None:
+        return refused
     lost = seen.state == "gone" and not engine.shares_home
     ending = _ENDINGS["node_lost"] if lost else _ENDINGS.get(seen.ended_by or "")
     if ending is None:
@@ -48,3 +65,15 @@ def cause_of(seen: Observation, record: RunRecord, engine: Engine) -> Cause | No
     unfinished = (node.index for node in record.nodes if node.state not in run_status.OVER_NODES)
     message = ending.words.format(engine=engine.name) + (f": {seen.reason}" if seen.reason else "")
     return Cause(ending.code, message, ending.hint.format(run=record.id), node=next(unfinished, 0))
+
+
+def _refusal(seen: Observation, record: RunRecord) -> Cause | None:
+    """Return why the bootstrap of a node refused to start the agent: the node itself can tell nobody else."""
+    if seen.state != "exited":
+        return None
+    for node in record.nodes:
+        code = seen.codes.get(node.index)
+        if node.state not in run_status.OVER_NODES and code in _REFUSALS:
+            words, hint = _REFUSALS[code]
+            return Cause("start_failed", f"node {node.index} {words}", hint, node=node.index)
+    return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from footplate import environ
 from footplate.data.stores.registry import open_store
-from footplate.data.stores.web_client import Web, follow
+from footplate.data.stores.server import away_seconds
+from footplate.data.stores.web_client import Web, WebResponse, follow
 from footplate.domain.data import StoreSpec
-from footplate.errors import InvalidInput, NotAllowed
-from footplate.testing.web_server import WebServer
+from footplate.errors import InvalidInput, NotAllowed, Unavailable
+from footplate.testing.web_server import Manners, WebServer
 
 
 @pytest.fixture
@@ -55,3 +57,43 @@ def test_other_redirects_are_followed() -> None:
     assert follow("https://a.example/", "//b.example/y") == "https://b.example/y"
     with pytest.raises(InvalidInput):
         follow("https://a.example/", "file:///etc/passwd")
+
+
+class AwayServer:
+    """A clock that only pauses move, and a server that answers again after some time."""
+
+    def __init__(self, web: WebServer, seconds: float) -> None:
+        self.now, self._web, self._seconds = 0.0, web, seconds
+        web.serve("x", b"back")
+        web.manners["x"] = Manners(statuses=[503] * 10_000)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self._seconds:
+            self._web.manners["x"].statuses.clear()
+
+    def ask(self, away: float, url: str = "") -> WebResponse:
+        client = Web(None, 10, direct=True, away=away, clock=lambda: self.now, sleep=self.sleep)
+        return client.request("GET", url or f"{self._web.address}/x", {})
+
+
+def test_a_request_waits_for_a_server_that_is_away_for_an_hour(web: WebServer) -> None:
+    server = AwayServer(web, 3600.0)
+    answer = server.ask(away=7200.0)
+    assert (answer.status, answer.response.read()) == (200, b"back")
+    assert 3600 <= server.now < 3616, "the longest pause is 15 s"
+
+
+def test_a_request_gives_up_when_the_server_is_away_too_long(web: WebServer) -> None:
+    server = AwayServer(web, 3600.0)
+    assert server.ask(away=600.0).status == 503 and 600 <= server.now < 616
+    with pytest.raises(Unavailable):
+        server.ask(away=600.0, url="http://127.0.0.1:9/x")
+    assert 1200 <= server.now < 1232
+
+
+def test_only_jobs_wait_for_the_server(no_proxies: pytest.MonkeyPatch) -> None:
+    no_proxies.delenv(environ.RUN_ID, raising=False)
+    assert away_seconds() == 0.0
+    no_proxies.setenv(environ.RUN_ID, "r1")
+    assert away_seconds() >= 3600.0
