@@ -23,7 +23,7 @@ runs            submit, list, follow, change and end runs
 secrets         secrets of a workspace
 server          the server itself
 store_files     files of built-in datastores
-tls             TLS with a private authority; covered by `tests/unit/client` and `tests/e2e/test_namespace_engine.py`
+tls             TLS with a private authority
 workspaces      workspaces
 """
 

@@ -7,7 +7,6 @@ server (`--ca-file`) in `FOOTPLATE_CA`, which extends the authorities of the sys
 from __future__ import annotations
 
 import base64
-import binascii
 import os
 from typing import TYPE_CHECKING
 
@@ -38,13 +37,12 @@ def encode_authority(path: str) -> str:
     try:
         with open(path, encoding="ascii") as file:
             text = file.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise ValueError("it is larger than 64 KiB")
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
-    except (OSError, ValueError, binascii.Error) as error:
+    except (OSError, ValueError) as error:
         raise InvalidInput(
-            f"{path} cannot be read as certificates: {error}", "give a PEM file with the authority's certificate"
+            f"{path} cannot be read as certificates: {error}",
+            "give a PEM file with the certificate of the authority that signs the server's",
         ) from None
-    if len(text) > _LARGEST:
-        raise InvalidInput(
-            f"{path} is larger than 64 KiB", "name only the authority that signs the server's certificate"
-        )
     return base64.b64encode(text.encode()).decode()

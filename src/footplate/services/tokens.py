@@ -20,6 +20,9 @@ REPEAT_SECONDS = 60.0
 DELIVERY_SECONDS = 3600.0
 """How long the token of a run works that ended without a report of each node."""
 
+_LONGEST_ABSENCE = 24 * 3600.0
+"""If the server was away for no longer than that, the time for late deliveries begins when it is back."""
+
 _RECALL_SECONDS = 5.0
 _MOST_RECALLED = 4096
 
@@ -35,6 +38,7 @@ class TokenHolder:
 class TokenService:
     def __init__(self, store: Storage) -> None:
         self._store = store
+        self._started = time.time()
         self._recent: dict[str, tuple[float, TokenHolder]] = {}  # token → valid until, on the monotonic clock
 
     def token_of(self, run: str, attempt: int) -> str:
@@ -71,12 +75,15 @@ class TokenService:
             record = self._store.runs.record(run)
         except NotFound:
             return None
-        return TokenHolder(run, record.workspace) if is_valid(record, time.time()) else None
+        return TokenHolder(run, record.workspace) if is_valid(record, time.time(), self._started) else None
 
 
-def is_valid(record: RunRecord, now: float) -> bool:
-    """Whether the tokens of this run work."""
+def is_valid(record: RunRecord, now: float, started: float = 0.0) -> bool:
+    """Whether the tokens of this run work. A node could not deliver before this server `started`."""
     if record.stage is not Stage.ENDED:
         return True
-    is_delivered = all(node.state is NodeState.DONE for node in record.nodes)
-    return now < (record.ended or 0.0) + (REPEAT_SECONDS if is_delivered else DELIVERY_SECONDS)
+    ended = record.ended or 0.0
+    if all(node.state is NodeState.DONE for node in record.nodes):
+        return now < ended + REPEAT_SECONDS
+    since = started if ended < started < ended + _LONGEST_ABSENCE else ended
+    return now < since + DELIVERY_SECONDS

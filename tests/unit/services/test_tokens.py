@@ -59,3 +59,12 @@ def test_lost_nodes_have_longer_to_deliver(state: NodeState, seconds: float) -> 
     assert is_valid(record, 1000.0 + seconds - 1)
     assert not is_valid(record, 1000.0 + seconds)
     assert is_valid(replace(record, stage=Stage.RUNNING), 1e12)
+
+
+def test_lost_nodes_can_deliver_after_the_server_was_away_for_an_hour() -> None:
+    record, back = replace(ENDED, nodes=(node(NodeState.LOST),)), 1000.0 + 3600.0
+    assert is_valid(record, back + DELIVERY_SECONDS - 1, started=back)
+    assert not is_valid(record, back + DELIVERY_SECONDS, started=back)
+    assert not is_valid(record, 1000.0 + 25 * 3600.0, started=1000.0 + 25 * 3600.0), "a token of yesterday works again"
+    delivered = replace(ENDED, nodes=(node(NodeState.DONE),))
+    assert not is_valid(delivered, back, started=back)

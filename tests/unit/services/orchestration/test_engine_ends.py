@@ -3,8 +3,10 @@ from __future__ import annotations
 from footplate.domain.orders import NODE_LOST
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
 from footplate.domain.specs import RESTART_CAUSES, Program, RestartPolicy, RunSpec
+from footplate.engines import bootstrap
 from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine
+from footplate.node import agent
 from footplate.services.orchestration.engine_ends import cause_of
 from footplate.testing.namespace_engine import NamespaceEngine
 
@@ -38,3 +40,13 @@ def test_forgotten_agents_on_other_machines_are_lost() -> None:
     assert cause is not None
     assert cause.code == NODE_LOST
     assert cause_of(Observation("gone"), RECORD, LocalEngine()) is None
+
+
+def test_a_bootstrap_that_refuses_names_its_reason() -> None:
+    refused = cause_of(Observation("exited", {0: 0, 1: bootstrap.UNTRUSTED}), RECORD, NamespaceEngine())
+    assert refused is not None and refused.node == 1
+    assert refused.message == "node 1 does not trust the certificate of the server" and "--ca-file" in str(refused.hint)
+    old = cause_of(Observation("exited", {1: bootstrap.REFUSED}), RECORD, NamespaceEngine())
+    assert old is not None and "Python is older than 3.8" in old.message
+    assert cause_of(Observation("exited", {0: bootstrap.REFUSED}), RECORD, NamespaceEngine()) is None, "node 0 is done"
+    assert agent.UNTRUSTED_SERVER == bootstrap.UNTRUSTED
