@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,8 @@ import footplate
 from azureml.core import Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
-from footplate.testing.networks import PrivateNetwork, ServerInside
+from footplate import environ
+from footplate.testing.networks import SERVER, Forwarder, PrivateNetwork, ServerInside, as_user
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
@@ -146,6 +149,49 @@ def test_a_server_elsewhere_calls_slurm_over_ssh(
             wait_until(lambda: not cluster.call("squeue", "--noheader"))
     finally:
         login.close()
+
+
+AS_USER = """
+import os
+from azureml.core import Run
+Run.get_context().log("uid", os.getuid())
+os.makedirs("outputs", exist_ok=True)
+open("outputs/model.txt", "w").close()
+"""
+
+
+@pytest.fixture
+def server_of_a_user(project: Path, cluster: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server on a login node that belongs to `nobody`. The tests belong to root and use it over TCP, with a token."""
+    home = cluster.folder / "nobody"
+    home.mkdir(mode=0o700)
+    shutil.chown(home, "nobody")
+    door = Forwarder(cluster.network, cluster.network.server, SERVER, 8000)
+    try:
+        with ServerInside(cluster.network, home, {**cluster.variables, "HOME": str(home)}, as_user("nobody")):
+            monkeypatch.setenv(environ.ENDPOINT, door.address)
+            monkeypatch.setenv(environ.TOKEN, (home / "token").read_text().strip())
+            yield
+    finally:
+        door.close()
+
+
+def test_a_server_and_its_runs_belong_to_an_ordinary_user(server_of_a_user: None, cluster: SlurmCluster) -> None:
+    python = Environment("python3 of the nodes")
+    python.python.user_managed_dependencies = True
+    python.python.interpreter_path = "python3"
+    wanted = ComputeTarget.engine_configuration("slurm", max_nodes=2, scratch=str(cluster.scratch))
+    target = ComputeTarget.attach(Workspace.from_config(), "slurm", wanted)
+    run, sleeper = submit(target, python, AS_USER), submit(target, python, SLEEP, "/dev/null")
+    run.wait_for_completion()
+    assert run.get_metrics()["uid"] == pwd.getpwnam("nobody").pw_uid
+    assert "outputs/model.txt" in run.get_file_names()
+    wait_until(lambda: sleeper.get_status() == "Running")
+    assert set(cluster.call("squeue", "--noheader", "--format=%u").split()) == {"nobody"}
+    sleeper.cancel()
+    sleeper.wait_for_completion(raise_on_error=False)
+    assert sleeper.get_status() == "Canceled"
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
 
 
 SAVES_ON_WARNING = """

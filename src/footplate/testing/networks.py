@@ -131,6 +131,25 @@ class ServerInside:
             self._process = None
 
 
+def as_user(name: str) -> list[str]:
+    """Return the beginning of a command line that runs the rest of it as this user, with nothing that root may do.
+
+    The interpreter of the tests may lie in a directory that only root can enter, such as root's home. Then an empty
+    directory covers that one for the command, and shows nothing but the interpreter.
+    """
+    prefix = Path(sys.base_prefix)
+    closed = next((str(each) for each in reversed(prefix.parents) if not each.stat().st_mode & 0o001), None)
+    steps = [
+        f"mount --bind {prefix} /mnt",
+        f"mount -t tmpfs -o mode=755 shown {closed}",
+        f"mkdir -p {prefix}",
+        f"mount --bind /mnt {prefix}",
+    ]
+    become = f"setpriv --reuid={name} --regid=$(id -g {name}) --clear-groups --bounding-set=-all"
+    text = "\n".join([*(steps if closed else []), f'exec {become} "$@"'])
+    return ["unshare", "--mount", "sh", "-ec", text, "sh"]
+
+
 _FORWARD = """
 import socket, sys, threading
 def copy(source, sink):
