@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
+from azureml.widgets import RunDetails
 from footplate.environments.uv import find_uv
 from footplate.testing.fixtures import open_network
 from footplate.testing.indexes import certify
@@ -442,7 +444,9 @@ def test_the_command_line_adds_targets(workspace_there: Workspace, footplate: An
     assert [each["name"] for each in footplate.json("compute", "list")] == ["local"]
 
 
-def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, footplate: Any, tmp_path: Path) -> None:
+def test_a_run_overrides_options_of_its_target(
+    cluster: Any, here: Environment, footplate: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = ScriptRunConfig(".", command="true", compute_target=cluster, environment=here)
     config.run_config.engine_options = {"hide": "/tmp"}
     with pytest.raises(UserErrorException, match="'hide' of 'far' is fixed"):
@@ -453,6 +457,9 @@ def test_a_run_overrides_options_of_its_target(cluster: Any, here: Environment, 
     wait_until(lambda: str(hold) in footplate("runs", "show", run.id).stdout)
     shown = footplate("runs", "show", run.id).stdout
     assert "Scaling" in shown and "(expected to start in" in shown and run.get_status() == "Provisioning"
+    assert re.search(rf"{run.id} .*Scaling", footplate("runs", "list").stdout)
+    RunDetails(run).show()
+    assert f"Run {run.id}: Scaling;" in capsys.readouterr().out and "Status: Scaling" in str(run)
     (waiting,) = footplate.json("compute", "queue", "far")
     assert waiting["run"] == run.id and str(hold) in waiting["reason"]
     hold.touch()

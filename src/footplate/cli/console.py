@@ -25,6 +25,7 @@ STYLES = {
     "Preparing": "blue",
     "Queued": "blue",
     "Provisioning": "blue",
+    "Scaling": "blue",
     "Running": "cyan",
     "Finalizing": "cyan",
     "Completed": "green",

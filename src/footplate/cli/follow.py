@@ -115,7 +115,7 @@ class _LogPrinter:
         if run.status in TERMINAL or self.is_mid_line or (self._show and run.status == "Running"):
             self._live.hide()
         else:
-            self._live.show(run.status if self._show else phase_of(run))
+            self._live.show(run_status.shown(run.status, run.waiting) if self._show else phase_of(run))
 
     def _print_phase(self, run: RunView) -> None:
         if phase_of(run) == self._phase:

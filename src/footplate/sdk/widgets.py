@@ -34,7 +34,8 @@ class RunDetails:
         """
         self._run.get_status()
         if not _display(self._run):
-            print(f"Run {self._run.id}: {self._run.status}; follow it with: footplate runs logs -f {self._run.id}")
+            status = self._run._shown_status()  # pyright: ignore[reportPrivateUsage]
+            print(f"Run {self._run.id}: {status}; follow it with: footplate runs logs -f {self._run.id}")
 
     def get_widget_data(self, widget_settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
         """Return the data of Azure's widget.

@@ -13,6 +13,7 @@ from footplate.cli.runs.unknown import nearest_hint
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
+from footplate.domain.runs import run_status
 from footplate.sdk.exceptions import UserErrorException
 
 _NAMED = {"metrics": "metrics", "params": "parameters", "tags": "tags", "properties": "properties"}
@@ -62,6 +63,8 @@ def cell(view: RunView, column: str) -> str:
         return ago(found)
     if column == "took":
         return duration(found)
+    if column == "status":
+        return run_status.shown(view.status, view.waiting)
     return number(found)
 
 

@@ -17,6 +17,7 @@ from footplate.cli.tables import table, terminal_lines
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
+from footplate.domain.runs import run_status
 from footplate.domain.runs.run_status import STATUSES, TERMINAL
 from footplate.domain.text import cut
 from footplate.sdk.workspace import Workspace
@@ -97,4 +98,5 @@ def _row(view: RunView) -> list[str]:
     cause = view.outcome.cause.message if view.outcome and view.outcome.cause else ""
     logged = list(view.metrics.items())[:_MOST_METRICS]
     metrics = "  ".join(f"{name} {number(untag_float(value))}" for name, value in logged)
-    return [view.id, view.status, took, cause or ("" if phase == view.status else phase), metrics]
+    status = run_status.shown(view.status, view.waiting)
+    return [view.id, status, took, cause or ("" if phase == status else phase), metrics]

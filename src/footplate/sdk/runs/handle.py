@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
 
     from footplate.domain.records import RunView, StoryLine
-    from footplate.domain.runs import run_kinds
+    from footplate.domain.runs import run_kinds, run_status
     from footplate.sdk import labels, notebooks
     from footplate.sdk.runs.experiment import Experiment
     from footplate.sdk.runs.output_capture import Capture
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     H = TypeVar("H", bound="RunHandle")
 else:
-    run_kinds = Deferred("footplate.domain.runs.run_kinds")
+    run_kinds, run_status = Deferred("footplate.domain.runs.run_kinds"), Deferred("footplate.domain.runs.run_status")
     labels, notebooks = Deferred("footplate.sdk.labels"), Deferred("footplate.sdk.notebooks")
 
 
@@ -160,16 +160,18 @@ class RunHandle:
         return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
-        return (
-            f"Run(Experiment: {self.experiment.name},\nId: {self.id},\nType: {self.type},\nStatus: {self._view.status})"
-        )
+        experiment, status = self.experiment.name, self._shown_status()
+        return f"Run(Experiment: {experiment},\nId: {self.id},\nType: {self.type},\nStatus: {status})"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         view = self._view
-        columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": view.status}
-        return notebooks.row({**columns, "Details": f"footplate runs show {view.id}"})
+        columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or ""}
+        return notebooks.row({**columns, "Status": self._shown_status(), "Details": f"footplate runs show {view.id}"})
+
+    def _shown_status(self) -> str:
+        return run_status.shown(self._view.status, self._view.waiting)
 
     # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
 

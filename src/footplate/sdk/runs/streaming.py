@@ -9,6 +9,7 @@ from footplate.api import LONG_POLL
 from footplate.domain.launch import first_log
 from footplate.domain.records import RunView, Stage
 from footplate.domain.replies import RunProgress
+from footplate.domain.runs import run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.text import duration
 from footplate.sdk.exceptions import ExperimentExecutionException
@@ -67,7 +68,7 @@ def _phase(view: RunView) -> str:
     """Describe what a run is doing."""
     if view.waiting is not None:
         place = f" (position {view.waiting.position})" if view.waiting.position else ""
-        return f"{view.status}{place}: {view.waiting.reason}"
+        return f"{run_status.shown(view.status, view.waiting)}{place}: {view.waiting.reason}"
     if view.stage is Stage.LOCKING:
         return f"{view.status}: resolving the environment"
     doing = [node.message for node in view.nodes if node.message]
