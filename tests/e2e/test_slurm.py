@@ -176,7 +176,9 @@ def server_of_a_user(project: Path, cluster: SlurmCluster, monkeypatch: pytest.M
         door.close()
 
 
-def test_a_server_and_its_runs_belong_to_an_ordinary_user(server_of_a_user: None, cluster: SlurmCluster) -> None:
+def test_a_server_and_its_runs_belong_to_an_ordinary_user(
+    server_of_a_user: None, cluster: SlurmCluster, footplate: Any
+) -> None:
     python = Environment("python3 of the nodes")
     python.python.user_managed_dependencies = True
     python.python.interpreter_path = "python3"
@@ -192,6 +194,18 @@ def test_a_server_and_its_runs_belong_to_an_ordinary_user(server_of_a_user: None
     sleeper.wait_for_completion(raise_on_error=False)
     assert sleeper.get_status() == "Canceled"
     wait_until(lambda: not cluster.call("squeue", "--noheader"))
+
+    report = footplate.json("compute", "check", "slurm", "--timeout", "300")
+    assert report["usable"] and [node["node"] for node in report["nodes"]] == [0, 1]
+    for node in report["nodes"]:
+        found = {finding["name"]: (finding["state"], finding["message"]) for finding in node["findings"]}
+        assert found["network"] == ("ok", "reaches all 2 nodes")
+        assert found["server"][1].startswith("http://10.77.0.1:8000 answers")
+    assert "ok    cluster     slurm (slurm): 3 nodes" in footplate("doctor").stdout
+    cluster.stop_controller()
+    (finding,) = [finding for finding in footplate.json("doctor") if finding["name"] == "cluster"]
+    assert (finding["state"], finding["hint"]) == ("warn", "try: sinfo")
+    assert finding["message"].startswith("the cluster of 'slurm' does not answer: Slurm cannot be reached")
 
 
 SAVES_ON_WARNING = """

@@ -20,15 +20,18 @@ import click
 from footplate import environ
 from footplate.api import ApiClient
 from footplate.cli.console import counted, emit, say, size, word
-from footplate.cli.context import json_option
+from footplate.cli.context import json_option, open_workspace
 from footplate.cli.main import Command
 from footplate.cli.tables import hanging
 from footplate.client import connect
 from footplate.client import home as homes
 from footplate.client.launcher import ensure_server, server_status
+from footplate.domain.records import ComputeView
+from footplate.domain.targets import LOCAL
 from footplate.errors import FootplateError
 from footplate.sdk.config import workspace_file
-from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.workspace import Workspace
 
 LITTLE_SPACE = 1 << 30
 EXTRAS = {
@@ -60,9 +63,12 @@ def doctor(as_json: bool) -> int:
     """Check the prerequisites of Footplate.
 
     Prints one line per check: ok, warn or fail, with a hint. The exit code is 1 if any check fails. The home folder's
-    server is started if it is not running; in a folder that belongs to another server, that one is checked.
+    server is started if it is not running; in a folder that belongs to another server, that one is checked. The
+    clusters of the folder's workspace are asked whether they answer.
     """
     findings = [_examine(name, check) for name, check in CHECKS.items()]
+    if all(finding.state != "fail" for finding in findings):
+        findings += check_clusters()
     if as_json:
         emit([asdict(finding) for finding in findings])
     else:
@@ -226,6 +232,28 @@ def check_gpu() -> Finding:
         hint = "pip install 'footplate[gpu]' to sample GPU usage"
         return Finding("gpu", "warn", f"{len(answer.stdout.splitlines())} found, but their usage is not sampled", hint)
     return Finding("gpu", "ok", "; ".join(line.split(" (UUID")[0] for line in answer.stdout.splitlines()))
+
+
+def check_clusters() -> list[Finding]:
+    """Ask the clusters of this folder's workspace whether they answer; return nothing if there is no such workspace."""
+    try:
+        workspace_file.find()
+        workspace = open_workspace()
+    except AzureMLException:
+        return []
+    targets = workspace.session.api.computes.list(workspace.id)
+    return [_examine_cluster(workspace, target) for target in targets if target.engine != LOCAL]
+
+
+def _examine_cluster(workspace: Workspace, target: ComputeView) -> Finding:
+    try:
+        machines = workspace.session.api.computes.cluster(workspace.id, target.name).machines
+    except AzureMLException as error:
+        return Finding("cluster", "warn", error.message, error.hint)
+    found = "answers" if machines is None else counted(machines, "node")
+    return Finding(
+        "cluster", "ok", f"{target.name} ({target.engine}): {found}; see footplate compute check {target.name}"
+    )
 
 
 def _version(path: str) -> str:

@@ -95,7 +95,7 @@ class ComputeService:
         engine = self._load_engine(view.engine)
         self._try_options(engine, view, {})
         if isinstance(engine, ClusterEngine):
-            _reach(engine, view)
+            _reach(engine, view, "correct the address, or add the target without this check: --no-check, check=False")
 
     def cluster(self, workspace: str, name: str) -> ClusterView:
         """Ask the cluster of a target how many nodes it has. Raise InvalidInput if it does not answer."""
@@ -235,14 +235,14 @@ class ComputeService:
         return [f"{text}: the run uses the resources that exist"]
 
 
-def _reach(engine: ClusterEngine, view: ComputeView) -> int | None:
+def _reach(engine: ClusterEngine, view: ComputeView, hint: str | None = None) -> int | None:
     capacity = capacity_from(view)
     shape = {"cpus": capacity.cpus, "memory": capacity.memory}
     try:
         return engine.reach({**view.options, **shape})
     except Unavailable as error:  # not passed on: clients retry it for minutes
-        hint = "correct the address, or add the target without this check: --no-check, check=False"
-        raise InvalidInput(f"the cluster of {view.name!r} does not answer: {error.message}", hint) from None
+        message = f"the cluster of {view.name!r} does not answer: {error.message}"
+        raise InvalidInput(message, hint or error.hint) from None
 
 
 def _always_there(name: str, workspace: str, slots: int) -> ComputeView:
