@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
-from footplate.domain.orders import MPI_FAILED, Cause
+from footplate.domain.orders import AGENT_STOPPED, MPI_FAILED, Cause
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs import group_transitions
 from footplate.domain.runs.events import Effect, ForgetNodes, ScheduleQueue, StopNodes
@@ -56,12 +56,12 @@ def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
     """Whether this rank failed before the rank that is held to be the cause.
 
     The launcher only passes on how the ranks ended (it names no rank), so any rank explains more. A rank that does not
-    blame another one explains more than a rank that does.
+    blame another one explains more than a rank that does. Ranks that end with a stopped agent explain nothing.
     """
     known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
     if known is not None and cause.code == known.code == MPI_FAILED:
         return cause.node == 0 and known.node != 0  # mpirun's own failure, not that of a daemon which it stopped
-    if known is None or cause.rank is None or cause.time is None:
+    if known is None or known.code == AGENT_STOPPED or cause.rank is None or cause.time is None:
         return False
     if known.rank is None:
         return known.code == MPI_FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 
 from hypothesis import event as note
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from footplate.domain import orders
@@ -249,8 +249,17 @@ def test_the_strategies_cover_every_event() -> None:
     assert set(by_kind) == set(typing.get_args(events.Event))
 
 
+# An agent that was stopped from outside, then a rank that had failed before.
+STOPPED_THEN_FAILED: list[events.Event] = [
+    *(events.RunSubmitted(), events.EnvironmentLocked("l"), events.RunAdmitted()),
+    events.RankFailed(0, Cause(orders.AGENT_STOPPED, "a", node=0, rank=0, time=1.0)),
+    events.RankFailed(0, Cause("a", "a", rank=0, time=0.0)),
+]
+
+
 @settings(max_examples=400, deadline=None)
 @given(records(), st.lists(any_event, max_size=40))
+@example(RunRecord("r", "w", RunSpec("e", program=Program(script="s.py")), Stage.ACCEPTED, 0.0), STOPPED_THEN_FAILED)
 def test_invariants_hold_whatever_happens(record: RunRecord, happens: list[events.Event]) -> None:
     for now, happened in enumerate(happens, start=2):
         after, effects = step(record, happened, float(now))
