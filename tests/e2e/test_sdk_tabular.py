@@ -270,8 +270,10 @@ def test_web_files_are_fetched_once(workspace: Workspace) -> None:
         server.stop()
 
 
-def test_a_profile(titanic: TabularDataset) -> None:
+def test_a_profile(titanic: TabularDataset, workspace: Workspace) -> None:
     found = titanic.get_profile()
+    run = titanic.submit_profile_run("local", Experiment(workspace, "profiles"))
+    assert run.get_profile() == found and run.type == "azureml.scriptrun"
     age = next(column for column in found["columns"] if column["name"] == "Age")
     assert found["rows"] == 4
     assert (age["count"], age["missing"], age["min"], age["max"], age["mean"]) == (2, 2, 22, 38, 30.0)

@@ -6,7 +6,7 @@ import os
 from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}")
+_LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
 
 
 def row(columns: Mapping[str, Any]) -> str:
@@ -24,12 +24,13 @@ def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def short_traceback(error: BaseException, message: str) -> List[str]:
-    """Return the lines IPython prints for an error of the user: the user's own lines, then message and hint."""
-    lines = [f"{type(error).__name__}: {message}"]
+    """Return the text IPython prints for an error of the user: the user's own lines, then message and hint.
+
+    It is one item, because IPython joins items with nothing between them in its mode `Plain`.
+    """
     own = [frame for frame in _frames(error) if not any(part in frame[0] for part in _LIBRARIES)]
-    for file, number, source in own:
-        lines.insert(-1, f"{_shown(file)}, line {number}\n    {source}")
-    return lines
+    lines = [f"{_shown(file)}, line {number}\n    {source}" for file, number, source in own]
+    return ["\n".join([*lines, f"{type(error).__name__}: {message}"])]
 
 
 def _frames(error: BaseException) -> Iterator[Tuple[str, int, str]]:

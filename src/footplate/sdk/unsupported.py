@@ -22,29 +22,56 @@ _NO_FAIRNESS = (
     "does not store fairness dashboards",
     "use the package fairlearn directly, and keep its metrics: run.log_row(name, **values)",
 )
+_NO_FPGAS = (
+    "does not deploy models to FPGAs",
+    "deploy the model with Model.deploy, or convert it first: model.to_onnx(sample_input)",
+)
+_NO_DRIFT = (
+    "does not watch datasets for drift",
+    "compare two datasets in a run: log the metrics of dataset.get_profile(), or use the package evidently",
+)
+_RENAMED_MLFLOW = (
+    "has the MLflow tracking of this preview in azureml.mlflow",
+    "use mlflow.set_tracking_uri(ws.get_mlflow_tracking_uri())",
+)
 _NO_CLOUD = "has no resources of a cloud", "leave the call out; data is reached through ws.datastores"
 
 PARTS = {
+    "azureml.accel": _NO_FPGAS,
     "azureml.automl": _NO_AUTOML,
     "azureml.contrib.automl": _NO_AUTOML,
+    "azureml.contrib.brainwave": _NO_FPGAS,
+    "azureml.contrib.core": (
+        "has the compute classes of this preview in azureml.core.compute",
+        "use a cluster of your machines: AmlCompute.provisioning_configuration(max_nodes=4)",
+    ),
+    "azureml.contrib.datadrift": _NO_DRIFT,
     "azureml.contrib.dataset": (
         "has the labeled datasets of this preview in azureml.core",
         "dataset.to_torchvision() reads labeled images; Dataset.Tabular reads the exported labels",
     ),
     "azureml.contrib.explain": _NO_EXPLAINERS,
     "azureml.contrib.fairness": _NO_FAIRNESS,
+    "azureml.contrib.functions": (
+        "does not package models as Azure Functions",
+        "use Model.deploy, or make a container image: Model.package(ws, [model], inference_config)",
+    ),
     "azureml.contrib.interpret": _NO_EXPLAINERS,
+    "azureml.contrib.mir": ("has no managed inference of a cloud", "use Model.deploy(ws, name, [model], config)"),
+    "azureml.contrib.mlflow": _RENAMED_MLFLOW,
+    "azureml.contrib.opendatasets": (
+        "has the open datasets of this preview in azureml.opendatasets",
+        "import them from there: from azureml.opendatasets import MNIST",
+    ),
     "azureml.contrib.pipeline": _NO_PIPELINES,
+    "azureml.contrib.run": _RENAMED_MLFLOW,
     "azureml.contrib.train": (
         "has no reinforcement learning estimator",
         "submit a script that uses ray[rllib] with ScriptRunConfig",
     ),
     "azureml.core.linked_service": _NO_CLOUD,
     "azureml.core.private_endpoint": _NO_CLOUD,
-    "azureml.datadrift": (
-        "does not watch datasets for drift",
-        "compare two datasets in a run: log the metrics of dataset.get_profile(), or use the package evidently",
-    ),
+    "azureml.datadrift": _NO_DRIFT,
     "azureml.dataprep": (
         "reads data with its own engine instead of dataprep",
         "use azureml.core.Dataset: Dataset.Tabular.from_delimited_files, from_parquet_files, from_json_lines_files",

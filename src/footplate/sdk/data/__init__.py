@@ -12,6 +12,7 @@
     labeled_images                  tables of images as datasets for PyTorch; tests/frameworks covers it
     open_datasets                   Azure's open datasets, from files that users provide
     changes                         the result of `dataset.verify()`
+    profile_run                     the run of `dataset.submit_profile_run`
     store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
 
 Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_data_objects.py` covers the objects

@@ -8,7 +8,7 @@ import tempfile
 import uuid
 import warnings
 from datetime import datetime, timedelta, timezone
-from typing import Any, ContextManager, Dict, List, NoReturn, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, NoReturn, Optional, Sequence, Tuple, Union
 
 from footplate.domain.tables import tabular
 from footplate.domain.tables.expressions import apply, literal
@@ -29,7 +29,12 @@ from footplate.sdk.exceptions import (
     UserErrorException,
 )
 from footplate.sdk.session import translating
+from footplate.sdk.warn import warn_without_effect, without_effect
 from footplate.sdk.wrong_types import explained, shown
+
+if TYPE_CHECKING:
+    from footplate.sdk.data.profile_run import DatasetProfileRun
+    from footplate.sdk.runs.experiment import Experiment
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
@@ -183,6 +188,30 @@ class TabularDataset(AbstractDataset):
             found = self._call_worker("profile", aside)
         self._record_read()
         return found
+
+    def submit_profile_run(
+        self, compute_target: Any, experiment: Experiment, cache_datastore_name: Optional[str] = None
+    ) -> DatasetProfileRun:
+        """Submit a run that computes the profile on a compute target, where the data may be nearer.
+
+        Args:
+            compute_target: The compute target or its name; `local` is the server's machine.
+            experiment: The experiment of the run.
+            cache_datastore_name: Accepted and ignored: the profile is a file of the run.
+
+        Returns:
+            The run; its `get_profile()` returns the profile.
+
+        Example:
+            def profile(table: TabularDataset, experiment: Experiment) -> None:
+                print(table.submit_profile_run("local", experiment).get_profile())
+        """
+        from footplate.sdk.data import profile_run  # noqa: PLC0415  # it imports runs, which import this module
+
+        warn_without_effect(
+            without_effect("the profile is a file of the run", cache_datastore_name=cache_datastore_name)
+        )
+        return profile_run.submit(self, compute_target, experiment)
 
     def to_torchvision(self) -> Any:
         """Return the labeled images of the columns `image_url` and `label` as a dataset for PyTorch.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,6 +38,7 @@ from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.keeper import Keeper, token_secret, topic
+from footplate.services.endpoints.ports import choose_port
 from footplate.services.endpoints.version_runs import RUN_TYPE, VersionRuns
 from footplate.services.models import ModelService
 from footplate.serving.gateway.authentication import TOKEN_SECONDS, make_token
@@ -96,7 +96,7 @@ class EndpointService:
         version = self._checked(workspace, version)
         now = time.time()
         route = self._free_route(workspace, name)
-        settings = self._with_port(self._with_tls(route, settings, certificate, None))
+        settings = self._with_port(self._with_tls(route, settings, certificate, None), route)
         record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
         first = replace(_new_version(record, key, version, now), goal=100.0 if version.name is None else goal)
         record = replace(record, versions=(first,))
@@ -240,7 +240,8 @@ class EndpointService:
         record = self._store.endpoints.get(workspace, name)
         wanted = settings or record.settings
         check_settings(wanted)
-        return self._with_port(self._with_tls(record.route, wanted, certificate, record.settings.tls))
+        changed = self._with_tls(record.route, wanted, certificate, record.settings.tls)
+        return self._with_port(changed, record.route, record.settings.port)
 
     def _with_tls(
         self, route: str, settings: ServiceSettings, files: CertificateFiles | None, before: ServiceTls | None
@@ -252,15 +253,13 @@ class EndpointService:
             raise InvalidInput("the settings have a certificate that the service does not have", "send its files")
         return settings
 
-    def _with_port(self, settings: ServiceSettings) -> ServiceSettings:
+    def _with_port(self, settings: ServiceSettings, route: str, before: int | None = None) -> ServiceSettings:
         """Choose a port for a service that has one of its own, which is a local one or one with a certificate."""
         if settings.kind != "Local" and settings.tls is None:
             return replace(settings, port=None)
-        if settings.port is not None:
-            return settings
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return replace(settings, port=probe.getsockname()[1])
+        known = [record for record in self._store.endpoints.list() if record.route != route and not record.deleting]
+        others = {record.settings.port: record.name for record in known if record.settings.port is not None}
+        return replace(settings, port=choose_port(settings.port, before, others))
 
     def _free_route(self, workspace: str, name: str) -> str:
         """Return the name at the gateway: the service's own, or one with a suffix if another workspace has it."""

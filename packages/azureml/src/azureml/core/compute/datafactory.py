@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from footplate.sdk.compute.cloud import DataFactoryCompute
+
+__all__ = ["DataFactoryCompute"]
