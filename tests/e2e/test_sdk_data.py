@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 
 from azureml.core import Dataset, Datastore, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
+from azureml.core.runconfig import Data, DataLocation, RunConfiguration
+from azureml.core.runconfig import Dataset as RunDataset
+from azureml.core.script_run_config import get_run_config_from_script_run
 from azureml.data import OutputFileDatasetConfig
 from azureml.data.data_reference import DataReference
 from azureml.data.datapath import DataPath
@@ -594,3 +597,22 @@ def test_resume_from_passes_a_path_to_the_script(workspace: Workspace, folder: P
     told = told_by(run_script(workspace, TELL, ["--x"], here, resume_from=DataPath(store, "train")))
     assert told["arguments"][:2] == ["--x", "--resume-from"]
     assert told["seen"][told["arguments"][2]] == ["a.txt", "b.txt"]
+
+
+def test_inputs_survive_a_file_of_a_run_configuration(workspace: Workspace, here: Environment, folder: Path) -> None:
+    store = workspace.get_default_datastore()
+    store.upload(str(folder), "mnist", show_progress=False)
+    mnist = Dataset.File.from_files((store, "mnist/train")).register(workspace, "mnist")
+    Path("src").mkdir()
+    Path("src/script.py").write_text(TELL)
+    written = ScriptRunConfig("src", "script.py", [mnist.as_named_input("a").as_mount()], environment=here)
+    written.run_config.data["b"] = Data(DataLocation(RunDataset(dataset_name="mnist")), mechanism="download")
+    written.arguments.append("DatasetConsumptionConfig:b")
+    get_run_config_from_script_run(written).save("src", "train")
+    run = Experiment(workspace, "data").submit(ScriptRunConfig("src", run_config=RunConfiguration.load("src", "train")))
+    run.wait_for_completion(wait_post_processing=True)
+    run.download_file("outputs/told.json", "told.json")
+    told = json.loads(Path("told.json").read_text())
+    assert list(told["seen"].values()) == [["a.txt", "b.txt"]] * 2
+    assert told["arguments"] == [told["inputs"]["a"], told["inputs"]["b"]]
+    assert run.get_details()["runDefinition"]["arguments"] == [f"DatasetConsumptionConfig:{name}" for name in "ab"]

@@ -16,19 +16,19 @@ from footplate.sdk.unsupported import PARTS
 PATHS = {
     "azureml.core": (
         "Workspace Experiment Run ScriptRunConfig RunConfiguration Environment ComputeTarget Keyvault Model ScriptRun "
-        "get_run Dataset Datastore Image Webservice"
+        "get_run Dataset Datastore Image Webservice ContainerRegistry"
     ),
     "azureml.core.workspace": "Workspace",
     "azureml.core.experiment": "Experiment",
     "azureml.core.run": "Run get_run _OfflineRun _SubmittedRun",
     "azureml.core.script_run": "ScriptRun",
-    "azureml.core.script_run_config": "ScriptRunConfig",
+    "azureml.core.script_run_config": "ScriptRunConfig get_run_config_from_script_run",
     "azureml.core.runconfig": (
         "RunConfiguration CondaDependencies MpiConfiguration PyTorchConfiguration TensorflowConfiguration "
         "DockerConfiguration Environment EnvironmentDefinition DataReferenceConfiguration HistoryConfiguration "
         "AmlComputeConfiguration ApplicationEndpointConfiguration HdiConfiguration KubernetesComputeConfiguration "
         "ParallelTaskConfiguration SparkConfiguration ContainerRegistry DockerSection PythonSection SparkPackage "
-        "SparkSection"
+        "SparkSection Data DataLocation Dataset"
     ),
     "azureml.core.conda_dependencies": "CondaDependencies",
     "azureml.core.environment": (

@@ -195,7 +195,7 @@ def distribute(run_config: RunConfiguration, job: Any) -> None:
 
 def distribution(run_config: RunConfiguration) -> Distribution:
     """Return the processes and nodes that the configuration requests, however it was written."""
-    if run_config.framework not in FRAMEWORKS:
+    if str(run_config.framework).lower() not in map(str.lower, FRAMEWORKS):
         raise RunConfigurationException(
             f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
         )

@@ -167,6 +167,82 @@ class DataReferenceConfiguration(Checked):
 
 
 @explained
+class RunDataset(Checked):
+    """A dataset of a run configuration, by its id or by its name; Azure calls the class `Dataset`.
+
+    Args:
+        dataset_id: The id.
+        dataset_name: The name.
+        dataset_version: The version; the latest one without it.
+
+    Example:
+        print(RunDataset(dataset_name="iris", dataset_version="1").name)
+    """
+
+    def __init__(
+        self,
+        dataset_id: Optional[str] = None,
+        dataset_name: Optional[str] = None,
+        dataset_version: Optional[str] = None,
+    ) -> None:
+        self.id = dataset_id
+        self.name = dataset_name
+        self.version = dataset_version
+        self._seal()
+
+
+@explained
+class DataLocation(Checked):
+    """The place of an input in a run configuration: a dataset.
+
+    Args:
+        dataset: The dataset.
+
+    Example:
+        print(DataLocation(RunDataset(dataset_name="iris")).dataset)
+    """
+
+    def __init__(self, dataset: Optional[RunDataset] = None) -> None:
+        self.dataset = dataset
+        self._seal()
+
+
+@explained
+class Data(Checked):
+    """An input of a run configuration as its file describes it; scripts use `dataset.as_named_input` instead.
+
+    Args:
+        data_location: The dataset.
+        create_output_directories: Accepted and ignored, because an input has none.
+        mechanism: `direct`, `mount` or `download`.
+        environment_variable_name: The name of the input, if it is given again.
+        path_on_compute: The path on the node.
+        overwrite: Accepted and ignored: a download replaces files of its directory.
+
+    Example:
+        config = RunConfiguration()
+        config.data["iris"] = Data(DataLocation(RunDataset(dataset_name="iris")), mechanism="mount")
+    """
+
+    def __init__(
+        self,
+        data_location: Optional[DataLocation] = None,
+        create_output_directories: bool = False,
+        mechanism: Optional[str] = None,
+        environment_variable_name: Optional[str] = None,
+        path_on_compute: Optional[str] = None,
+        overwrite: bool = False,
+    ) -> None:
+        self.data_location = data_location
+        self.create_output_directories = create_output_directories
+        self.mechanism = mechanism
+        self.environment_variable_name = environment_variable_name
+        self.path_on_compute = path_on_compute
+        self.overwrite = overwrite
+        self._seal()
+
+
+@explained
 class ApplicationEndpointConfiguration(Checked):
     """Stored with the run. Footplate does not open endpoints into a run.
 

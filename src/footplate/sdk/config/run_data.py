@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, cast
 
 from footplate.domain.datasets import DataInput, DataOutput
-from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
+from footplate.sdk.config.checked_attributes import to_camel
+from footplate.sdk.config.run_configuration_sections import Data, DataReferenceConfiguration
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.dataset import Dataset, tuple_dataset
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
 RESUME = "MODEL_LOCATION"
+PLACEHOLDER = "DatasetConsumptionConfig:"
 
 
 class ConfiguredData:
@@ -47,10 +49,12 @@ class ConfiguredData:
             return str(value), str(value)
         if isinstance(value, DatasetConsumptionConfig):
             self.add_input(value)
-            return f"${value.name}", f"DatasetConsumptionConfig:{value.name}"
+            return f"${value.name}", f"{PLACEHOLDER}{value.name}"
         if isinstance(value, OutputFileDatasetConfig):
             self.add_output(value)
             return f"${value.name}", f"DatasetOutputConfig:{value.name}"
+        if isinstance(value, str) and value.startswith(PLACEHOLDER):
+            return self._placeholder(value), value
         if isinstance(value, AbstractDataset):
             raise UserErrorException(
                 f"the argument {value!r} is a dataset without a way to deliver it to the script",
@@ -58,10 +62,20 @@ class ConfiguredData:
             )
         return None
 
+    def _placeholder(self, value: str) -> str:
+        """Return the variable for an input that an argument names as Azure writes it to files."""
+        name = value[len(PLACEHOLDER) :]
+        if name not in self.inputs:
+            raise UserErrorException(
+                f"the argument {value!r} names an input that the run does not have",
+                hint=f"add it: run_config.data[{name!r}] = dataset.as_named_input({name!r}).as_mount()",
+            )
+        return f"${name}"
+
     def add_configured(self, run_config: RunConfiguration) -> None:
         """Add the data that the dictionaries of the run configuration name."""
         for name, value in run_config.data.items():
-            self.add_input(_expected(DatasetConsumptionConfig, value, f"run_config.data[{name!r}]"))
+            self.add_input(self._consumption(str(name), value))
         for name, value in run_config.data_references.items():
             self.add_reference(str(name), value)
         for name, value in run_config.output_data.items():
@@ -75,6 +89,32 @@ class ConfiguredData:
         self._put(self.inputs, wanted)
         shown = DatasetConsumptionConfig(config.name, kept, config.mode, config.path_on_compute)
         self.data[config.name] = shown.to_definition()
+
+    def _consumption(self, name: str, value: Any) -> DatasetConsumptionConfig:
+        """Return an input of `run_config.data`: as scripts write it, or as files of run configurations do."""
+        where = f"run_config.data[{name!r}]"
+        plain = to_camel(value) if isinstance(value, Data) else value
+        if not isinstance(plain, Mapping):
+            return _expected(DatasetConsumptionConfig, plain, where)
+        given: Mapping[str, Any] = cast("Mapping[str, Any]", plain)
+        if given.get("environmentVariableName") not in (None, name):
+            raise UserErrorException(
+                f"{where} has the variable {given['environmentVariableName']!r}", hint=f"name both {name!r}"
+            )
+        dataset = self._located(given.get("dataLocation"), where)
+        mode = str(given.get("mechanism") or "direct")
+        return DatasetConsumptionConfig(name, dataset, mode, given.get("pathOnCompute"))
+
+    def _located(self, location: Any, where: str) -> AbstractDataset:
+        known: Dict[str, Any] = dict(cast("Dict[str, Any]", location or {}).get("dataset") or {})
+        workspace = self._server("a dataset")
+        if known.get("id"):
+            return Dataset.get_by_id(workspace, str(known["id"]))
+        if known.get("name"):
+            return Dataset.get_by_name(workspace, str(known["name"]), known.get("version") or "latest")
+        raise UserErrorException(
+            f"{where} names no dataset", hint="give the id or the name: Dataset(dataset_name='iris')"
+        )
 
     def _dataset(self, config: DatasetConsumptionConfig) -> AbstractDataset:
         given = config.dataset

@@ -25,8 +25,9 @@ from footplate.sdk.config.run_configuration import (
     run_definition,
     target_name,
 )
-from footplate.sdk.config.run_data import ConfiguredData
+from footplate.sdk.config.run_data import PLACEHOLDER, ConfiguredData
 from footplate.sdk.config.unused import warn_unused
+from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.references import DataPath, DataReference
 from footplate.sdk.environments.conda_dependencies import package_name
 from footplate.sdk.environments.environment import Environment
@@ -160,6 +161,31 @@ def _split(arguments: str) -> List[Any]:
         raise UserErrorException(
             f"arguments is {arguments!r}: {error}", hint="give a list: arguments=['--rate', 0.1]"
         ) from None
+
+
+def get_run_config_from_script_run(script_run_config: ScriptRunConfig) -> RunConfiguration:
+    """Return a copy of the run configuration with the script and the arguments, to be saved to a file.
+
+    Args:
+        script_run_config: The configuration.
+
+    Returns:
+        The run configuration.
+
+    Raises:
+        UserErrorException: The arguments are not a list.
+
+    Example:
+        get_run_config_from_script_run(ScriptRunConfig("src", "train.py", ["--rate", 0.1])).save("src", "train")
+    """
+    made = copy.deepcopy(script_run_config.run_config)
+    made.script, made.command = script_run_config.script, script_run_config.command
+    made.arguments = []
+    for value in listed(script_run_config.arguments):
+        if isinstance(value, DatasetConsumptionConfig):
+            made.data[value.name] = value
+        made.arguments.append(f"{PLACEHOLDER}{value.name}" if isinstance(value, DatasetConsumptionConfig) else value)
+    return made
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[ConfiguredData] = None) -> RunSpec:

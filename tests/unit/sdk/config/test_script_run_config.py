@@ -4,15 +4,19 @@ import decimal
 import fractions
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from footplate.domain.specs import Program
 from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, RunConfiguration
+from footplate.sdk.config.run_configuration_sections import Data, DataLocation, RunDataset
+from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import ScriptRunConfig, to_run_spec
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import ExperimentExecutionException, RunConfigurationException, UserErrorException
+from footplate.sdk.workspace import Workspace
 
 
 @pytest.fixture
@@ -143,3 +147,32 @@ def test_an_environment_learns_of_mpi(source: str, curated: str | None):
     for job, told in ((MpiConfiguration(node_count=2), True), (PyTorchConfiguration("Gloo"), None), (None, None)):
         config = ScriptRunConfig(source, "train.py", environment=environment, distributed_job_config=job)
         assert to_run_spec(config, "e").environment.options.get("mpi") is told
+
+
+def test_an_argument_that_names_an_unknown_input_is_refused(source: str):
+    config = ScriptRunConfig(source, "train.py", ["--data", "DatasetConsumptionConfig:mnist"])
+    with pytest.raises(UserErrorException, match="names an input that the run does not have") as caught:
+        to_run_spec(config, "fit")
+    assert "run_config.data['mnist']" in str(caught.value)
+
+
+def test_frameworks_are_written_in_any_case(source: str):
+    config = ScriptRunConfig(source, "train.py")
+    config.run_config.framework = "python"
+    assert to_run_spec(config, "fit").distribution.kind == "none"
+
+
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (Data(), "names no dataset"),
+        (Data(DataLocation(RunDataset())), "names no dataset"),
+        (Data(environment_variable_name="other"), "has the variable 'other'"),
+        (3, "is 3"),
+    ],
+)
+def test_an_input_without_a_dataset_is_refused(data: Any, words: str):
+    config = RunConfiguration()
+    config.data["mnist"] = data
+    with pytest.raises(UserErrorException, match=words):
+        ConfiguredData(cast("Workspace", object())).add_configured(config)

@@ -11,6 +11,7 @@ __version__ = VERSION
 
 _NAMES = {
     "ComputeTarget": "footplate.sdk.compute.targets",
+    "ContainerRegistry": "footplate.sdk.environments.sections",
     "Dataset": "footplate.sdk.data.dataset",
     "Datastore": "footplate.sdk.data.datastore",
     "Environment": "footplate.sdk.environments.environment",

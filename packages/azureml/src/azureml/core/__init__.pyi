@@ -4,6 +4,7 @@ from footplate.sdk.config.script_run_config import ScriptRunConfig as ScriptRunC
 from footplate.sdk.data.dataset import Dataset as Dataset
 from footplate.sdk.data.datastore import Datastore as Datastore
 from footplate.sdk.environments.environment import Environment as Environment
+from footplate.sdk.environments.sections import ContainerRegistry as ContainerRegistry
 from footplate.sdk.keyvault import Keyvault as Keyvault
 from footplate.sdk.models.image import Image as Image
 from footplate.sdk.models.model import Model as Model

@@ -4,6 +4,8 @@ from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.config.run_configuration_sections import (
     AmlComputeConfiguration,
     ApplicationEndpointConfiguration,
+    Data,
+    DataLocation,
     DataReferenceConfiguration,
     DockerConfiguration,
     HdiConfiguration,
@@ -12,9 +14,11 @@ from footplate.sdk.config.run_configuration_sections import (
     MpiConfiguration,
     ParallelTaskConfiguration,
     PyTorchConfiguration,
+    RunDataset,
     SparkConfiguration,
     TensorflowConfiguration,
 )
+from footplate.sdk.config.run_configuration_sections import RunDataset as Dataset
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
 from footplate.sdk.environments.sections import (
@@ -34,7 +38,10 @@ __all__ = [
     "ApplicationEndpointConfiguration",
     "CondaDependencies",
     "ContainerRegistry",
+    "Data",
+    "DataLocation",
     "DataReferenceConfiguration",
+    "Dataset",
     "DockerConfiguration",
     "DockerSection",
     "Environment",
@@ -47,6 +54,7 @@ __all__ = [
     "PyTorchConfiguration",
     "PythonSection",
     "RunConfiguration",
+    "RunDataset",
     "SparkConfiguration",
     "SparkPackage",
     "SparkSection",
