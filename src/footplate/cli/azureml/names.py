@@ -151,8 +151,9 @@ def element(container: Thing, of_loop: bool) -> Thing | None:
 
 def annotation(text: str, where: ModuleType | None, label: str) -> Thing | None:
     """Return an instance of what an annotation names; None if it cannot be read."""
+    known = {**vars(typing), **_classes(), **(vars(where) if where else {})}
     try:
-        value = eval(text, {**vars(typing), **_classes(), **(vars(where) if where else {})})  # our own annotations
+        value = eval(text, known)  # our own annotations
     except Exception:  # an annotation under TYPE_CHECKING with names of the standard library
         return None
     return _instance(value, label)
@@ -227,7 +228,13 @@ def _classes() -> dict[str, type]:
     """Return the classes of the SDK by name: annotations name classes that their modules import for type checkers."""
     found: dict[str, type] = {}
     for info in pkgutil.walk_packages(sdk.__path__, f"{sdk.__name__}."):
-        for name, value in vars(importlib.import_module(info.name)).items():
+        try:
+            module = importlib.import_module(info.name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("footplate"):
+                raise
+            continue  # it needs a library that is not installed, such as MLflow
+        for name, value in vars(module).items():
             if isinstance(value, type) and value.__module__ == info.name:
                 found.setdefault(name, value)
     return found
