@@ -107,14 +107,24 @@ class RayEngine:
         raise Unavailable(f"the Ray job {first} ended {_MOST_SUBMISSIONS - 1} times", "see its log in Ray's dashboard")
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
-        seen = {handle: Observation("gone") for handle in handles}
+        """Ask each head once about all its jobs. A head that is away does not hide the jobs of the others."""
         by_head: defaultdict[Head, dict[str, dict[str, Any]]] = defaultdict(dict)
+        seen, errors = dict[str, Observation](), list[Unavailable]()
         for handle in handles:
             if (known := _parse(handle)) is not None:
                 by_head[Head(known["address"], known["token_file"])][handle] = known
+            else:
+                seen[handle] = Observation("gone")
         for head, known in by_head.items():
             look = self._looks.setdefault(head, _Look(head))
-            seen.update(_Round(head, self._canceled, look).observe(known))
+            try:
+                seen.update(_Round(head, self._canceled, look).observe(known))
+            except Unavailable as error:
+                errors.append(error)
+        if errors and not seen:
+            raise errors[0]
+        for error in errors:
+            log.warning("cannot query a Ray cluster: %s", error.message)
         return seen
 
     def cancel(self, handle: str, grace: float) -> None:

@@ -251,6 +251,12 @@ def test_a_head_that_is_away_is_not_a_lost_job(head: FakeHead) -> None:
     engine.cancel(handle, 0.0)
 
 
+def test_a_head_that_is_away_does_not_hide_the_jobs_of_others(head: FakeHead) -> None:
+    engine, handle = submitted(head)
+    away = json.dumps({**json.loads(handle), "address": "http://127.0.0.1:1"})
+    assert list(engine.poll([away, handle])) == [handle]
+
+
 def test_the_second_autoscaler_explains_by_its_events(head: FakeHead) -> None:
     engine, handle = submitted(head)
     assert (observe(engine, handle).reason or "").startswith("the Ray cluster has not started the job")
