@@ -163,6 +163,7 @@ def _split(arguments: str) -> List[Any]:
         ) from None
 
 
+@explained
 def get_run_config_from_script_run(script_run_config: ScriptRunConfig) -> RunConfiguration:
     """Return a copy of the run configuration with the script and the arguments, to be saved to a file.
 
@@ -173,7 +174,7 @@ def get_run_config_from_script_run(script_run_config: ScriptRunConfig) -> RunCon
         The run configuration.
 
     Raises:
-        UserErrorException: The arguments are not a list.
+        UserErrorException: It is no ScriptRunConfig, or its arguments are not a list.
 
     Example:
         get_run_config_from_script_run(ScriptRunConfig("src", "train.py", ["--rate", 0.1])).save("src", "train")

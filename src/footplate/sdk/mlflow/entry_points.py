@@ -38,6 +38,9 @@ def get_portal_url(run: Any) -> str:
     Returns:
         The address.
 
+    Raises:
+        UserErrorException: It is no run of MLflow.
+
     Example:
         import mlflow
 
@@ -45,6 +48,11 @@ def get_portal_url(run: Any) -> str:
         with mlflow.start_run(experiment_id=experiment.id) as started:
             print(get_portal_url(started))
     """
-    from footplate.sdk.mlflow.addresses import open_workspace  # noqa: PLC0415  # 30 ms; MLflow loads this module early
+    # 30 ms, and MLflow loads this module early:
+    from footplate.sdk.exceptions import UserErrorException  # noqa: PLC0415
+    from footplate.sdk.mlflow.addresses import open_workspace  # noqa: PLC0415
 
-    return open_workspace(run.info.artifact_uri).get_run(run.info.run_id).get_portal_url()
+    info = getattr(run, "info", None)
+    if info is None:
+        raise UserErrorException(f"run is of the type {type(run).__name__}", hint="give a run of MLflow")
+    return open_workspace(info.artifact_uri).get_run(info.run_id).get_portal_url()
