@@ -30,6 +30,9 @@ HOROVOD_TENSORFLOW = Curated(
     "Footplate-Horovod-0.28-TensorFlow-2.21-CPU",
     PYTHON,
     ("tensorflow==2.21.0", _TF_KERAS, *_MPI, "numpy==2.2.6"),
+    # TensorFlow exports functions of its own copy of hwloc. A script that loads MPI first would crash at its end, where
+    # Open MPI looks up such a function for the first time.
+    variables={"LD_BIND_NOW": "1"},
 )
 
 ALL = (
