@@ -22,7 +22,9 @@ OF_THE_STARTER = {
     "http_proxy": "http://127.0.0.1:9", "UV_INDEX_URL": "https://index.example.com", "HF_HOME": "/models",
 }  # fmt: skip
 OURS = ("FOOTPLATE_", "AZUREML_", "AZ_BATCHAI_")
-ALWAYS = {"PYTHONUNBUFFERED", "PYTHONPATH", "RANK", "LOCAL_RANK", "WORLD_SIZE", "EXAMPLE_ENV_VAR"}
+ALWAYS = {
+    "PYTHONUNBUFFERED", "PYTHONPATH", "RANK", "LOCAL_RANK", "WORLD_SIZE", "EXAMPLE_ENV_VAR", "MLFLOW_TRACKING_URI",
+}  # fmt: skip
 
 
 def test_jobs_do_not_inherit_the_environment_of_the_servers_starter(
