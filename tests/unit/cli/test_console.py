@@ -83,8 +83,9 @@ def test_paths_may_be_given_as_they_are_printed() -> None:
 
 
 def test_waiting_for_a_server_is_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(threading.enumerate())
     with patiently(0.0):
-        for timer in [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]:
+        for timer in set(threading.enumerate()) - before:
             timer.join(10)
     assert capsys.readouterr().err == "waiting for the server …\n"
     with patiently(60.0):
