@@ -9,7 +9,9 @@ statements that every run needs are constants with `bindparam`, beside the code 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ from sqlalchemy import Column, Connection, CursorResult, Engine, Table, create_e
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from footplate import backoff
 from footplate.errors import InvalidInput
 from footplate.storage.database_errors import translated
 
@@ -122,10 +125,23 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(cursor)
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.execute("PRAGMA foreign_keys = ON")
     cursor.close()
+
+
+def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
+    """Switch, or find that it is done. SQLite fails at once where two connections would wait for each other."""
+    until, pauses = time.monotonic() + _BUSY_MILLISECONDS / 1000, backoff.Backoff(0.005, 0.5, jitter=0.5)
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+        pauses.wait()
 
 
 def _begin_sqlite(connection: Connection) -> None:

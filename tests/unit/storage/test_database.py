@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from footplate.storage.database import Database
 
@@ -77,3 +77,17 @@ def test_sqlite_has_the_settings_for_safety(address: str) -> None:
         assert found == {"journal_mode": "wal", "synchronous": 1}
         assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
     database.close()
+
+
+def test_a_new_file_is_opened_by_many_at_once(tmp_path: Path) -> None:
+    for number in range(60):  # two connections rarely meet at the moment that matters
+        together = threading.Barrier(10)
+
+        def open_one(_: int, path: Path = tmp_path / f"{number}.db", together: threading.Barrier = together) -> object:
+            database = Database(path)
+            event.listen(database.engine, "connect", lambda *_: together.wait(), insert=True)
+            with database.read() as connection:
+                return connection.exec_driver_sql("PRAGMA journal_mode").scalar()
+
+        with ThreadPoolExecutor(10) as pool:
+            assert set(pool.map(open_one, range(10))) == {"wal"}
