@@ -2,15 +2,15 @@
 
 For replicas on this machine they are in the home:
 
-serving/versions/<run>/config.json                                    written last
-serving/versions/<run>/app/azureml-models/<name>/<version>/<root>     the models; app is AML_APP_ROOT
-serving/sockets/<hash>-<replica>.sock                                 one for each replica
+    serving/versions/<run>/config.json                                    written last
+    serving/versions/<run>/app/azureml-models/<name>/<version>/<root>     the models; app is AML_APP_ROOT
+    serving/sockets/<hash>-<replica>.sock                                 one for each replica
 
 For replicas on other machines they are in the snapshot of the run, beside the files of the entry script. So nodes fetch
 them by digest and keep them, as they do with those of any run:
 
-.footplate-service/config.json
-.footplate-service/azureml-models/<name>/<version>/<root>
+    .footplate-service/config.json
+    .footplate-service/azureml-models/<name>/<version>/<root>
 """
 
 from __future__ import annotations
