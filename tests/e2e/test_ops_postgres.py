@@ -56,9 +56,8 @@ class TeamServer:
         store = Storage.open(self.home, self.database)
         try:
             token = TokenService(store).token_of(run, 1)
-            view = store.runs.view(run)
-            workspace = store.workspaces.get(view.workspace)
-            azure = azure_variables.job_variables(view, workspace, self.url, token, time.time() + 600.0, 0)
+            spec, home = store.runs.record(run).spec, store.runs.home(run)
+            azure = azure_variables.job_variables(run, spec, home, self.url, token, time.time() + 600.0, 0)
         finally:
             store.close()
         return {**azure, "FOOTPLATE_ENDPOINT": self.url, "FOOTPLATE_TOKEN": token, "FOOTPLATE_RUN_ID": run}

@@ -9,7 +9,8 @@ from footplate.domain.orders import DataInput, DataOutput
 from footplate.domain.targets import LOCAL
 
 if TYPE_CHECKING:
-    from footplate.domain.records import RunView, WorkspaceView
+    from footplate.domain.records import RunHome
+    from footplate.domain.specs import RunSpec
 
 _FRAMEWORK = {"none": "Python", "mpi": "Python", "torch": "PyTorch", "tensorflow": "TensorFlow"}
 _COMMUNICATOR = {"none": "None", "mpi": "IntelMpi", "torch": "Nccl", "tensorflow": "ParameterServer"}
@@ -49,30 +50,28 @@ def data_variables(
 
 
 def job_variables(
-    run: RunView, workspace: WorkspaceView, endpoint: str, token: str, token_expiry: float, node: int
+    run: str, spec: RunSpec, home: RunHome, endpoint: str, token: str, token_expiry: float, node: int
 ) -> Dict[str, str]:
     """Return the variables of every rank of `run` on `node`.
 
     The rank's own variables and the user's take precedence.
     """
-    distribution = run.spec.distribution if run.spec else None
-    kind = distribution.kind if distribution else "none"
-    backend = (distribution.backend if distribution else None) or _COMMUNICATOR[kind]
+    kind, backend = spec.distribution.kind, spec.distribution.backend
     return {
-        "AZUREML_RUN_ID": run.id,
-        "AZUREML_ARM_SUBSCRIPTION": workspace.subscription_id,
-        "AZUREML_ARM_RESOURCEGROUP": workspace.resource_group,
-        "AZUREML_ARM_WORKSPACE_NAME": workspace.name,
-        "AZUREML_ARM_PROJECT_NAME": run.experiment,
-        "AZUREML_EXPERIMENT_ID": run.experiment_id,
-        "AZUREML_WORKSPACE_ID": workspace.id,
+        "AZUREML_RUN_ID": run,
+        "AZUREML_ARM_SUBSCRIPTION": home.subscription_id,
+        "AZUREML_ARM_RESOURCEGROUP": home.resource_group,
+        "AZUREML_ARM_WORKSPACE_NAME": home.workspace,
+        "AZUREML_ARM_PROJECT_NAME": spec.experiment,
+        "AZUREML_EXPERIMENT_ID": home.experiment_id,
+        "AZUREML_WORKSPACE_ID": home.workspace_id,
         "AZUREML_SERVICE_ENDPOINT": endpoint,
         "AZUREML_DISCOVERY_SERVICE_ENDPOINT": endpoint,
         "AZUREML_RUN_TOKEN": token,
         "AZUREML_RUN_TOKEN_EXPIRY": str(int(token_expiry)),
-        "AZUREML_TARGET_TYPE": LOCAL if run.target == LOCAL else "batchai",
+        "AZUREML_TARGET_TYPE": LOCAL if spec.target == LOCAL else "batchai",
         "AZUREML_FRAMEWORK": _FRAMEWORK[kind],
-        "AZUREML_COMMUNICATOR": backend,
+        "AZUREML_COMMUNICATOR": backend or _COMMUNICATOR[kind],
         "AZUREML_OUTPUT_DIRECTORY": "./outputs",
         "AZUREML_LOGDIRECTORY_PATH": "./logs",
         "AZUREML_CR_NODE_RANK": str(node),

@@ -105,6 +105,17 @@ class RunRecord:
 
 
 @dataclass(frozen=True)
+class RunHome:
+    """The workspace and the experiment of a run."""
+
+    experiment_id: str
+    workspace_id: str
+    workspace: str
+    subscription_id: str
+    resource_group: str
+
+
+@dataclass(frozen=True)
 class StoryLine:
     """One accepted event of a run, as stored and shown."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from footplate.domain.launch import NodePlace, RankPlan
 from footplate.domain.orders import MpiOrders, NodeOrders
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.runs import events, run_status
+from footplate.domain.shipments import NodeReport
 from footplate.domain.specs import Program, warning_time
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
@@ -115,21 +117,31 @@ class NodeService:
         self, run: str, node: int, event: str, message: str | None, cause: Cause | None, attempt: int | None = None
     ) -> bool:
         """Take a report of an agent; return whether the agent must stop its ranks."""
+        return self.report_all(run, node, (NodeReport(event, message, cause),), attempt)
+
+    def report_all(self, run: str, node: int, reports: Sequence[NodeReport], attempt: int | None = None) -> bool:
+        """Take reports of an agent in order, all or none; return whether the agent must stop its ranks."""
         seen = self._record(run, node, attempt)
-        if event == "failed" and cause is not None:
-            return _must_stop(self._orchestrator.tell(run, events.RankFailed(node, cause), attempt, seen))
+        told = [self._event(run, node, report) for report in reports]
+        return _must_stop(self._orchestrator.tell_all(run, told, attempt, seen))
+
+    def _event(self, run: str, node: int, report: NodeReport) -> events.Event:
+        event, cause = report.event, report.cause
         by_name: dict[str, events.Event] = {
-            "prepares": events.NodeProgressed(node, message or ""),
+            "prepares": events.NodeProgressed(node, report.message or ""),
             "started": events.NodeStarted(node),
             "attends": events.NodeWorkersFinished(node),
             "exited": events.NodeExited(node, cause),
-            **({"lost": events.NodeLost(node, cause)} if cause is not None else {}),
             "done": events.NodeFinished(node, self._store.logs.totals(run) if event == "done" else None),
         }
+        if cause is not None:
+            by_name |= {"failed": events.RankFailed(node, cause), "lost": events.NodeLost(node, cause)}
         if event not in by_name:
-            known = ", ".join([*(name for name in by_name if name != "lost"), "failed and lost (with a cause)"])
+            known = ", ".join(
+                [*(name for name in by_name if name not in ("failed", "lost")), "failed and lost (with a cause)"]
+            )
             raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
-        return _must_stop(self._orchestrator.tell(run, by_name[event], attempt, seen))
+        return by_name[event]
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
         return _must_stop(self._record(run, node, attempt))
@@ -155,9 +167,10 @@ class NodeService:
             return DEFAULT_FULL_DISK_SECONDS
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
-        view, access = self._store.runs.view(record.id), self._jobs.access(record)
-        workspace = self._store.workspaces.get(record.workspace)
-        azure = azure_variables.job_variables(view, workspace, access.endpoint, access.token, access.expires, node)
+        home, access = self._store.runs.home(record.id), self._jobs.access(record)
+        azure = azure_variables.job_variables(
+            record.id, record.spec, home, access.endpoint, access.token, access.expires, node
+        )
         return {**azure, **record.spec.environment.variables, **record.spec.environment_variables}
 
     def _mpi(self, record: RunRecord, places: tuple[NodePlace, ...]) -> MpiOrders:

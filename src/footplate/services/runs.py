@@ -49,16 +49,15 @@ class RunService:
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None) -> RunView:
-        """Check everything that can be checked now, then insert once. The same request again returns the same run.
+    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None) -> None:
+        """Check everything that can be checked now, then insert once. The same request again changes nothing.
 
         `submitter` is the run that submits it, if any.
         """
         check_run_id(run)
         spec, found = extract_run_logins(spec)
-        known = self._known(run, workspace, spec)
-        if known is not None:
-            return known
+        if self._is_known(run, workspace, spec):
+            return
         self._check(workspace, spec)
         if submitter is not None:
             self._limits.check_submission(submitter, spec, found)
@@ -66,22 +65,19 @@ class RunService:
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         try:
-            view = self._orchestrator.begin(record, created_by, events.RunSubmitted(created_by))
+            self._orchestrator.begin(record, created_by, events.RunSubmitted(created_by))
         except Conflict:  # the same request twice at the same time
-            known = self._known(run, workspace, spec)
-            if known is None:
+            if not self._is_known(run, workspace, spec):
                 raise
-            return known
         self._publish(f"run:{run}")
-        return view
 
-    def _known(self, run: str, workspace: str, spec: RunSpec) -> RunView | None:
+    def _is_known(self, run: str, workspace: str, spec: RunSpec) -> bool:
         try:
-            view = self._store.runs.view(run)
+            known = self._store.runs.record(run)
         except NotFound:
-            return None
-        if view.workspace == workspace and to_json(view.spec) == to_json(spec):
-            return view
+            return False
+        if known.workspace == workspace and to_json(known.spec) == to_json(spec):
+            return True
         raise Conflict(f"there is a run {run!r} already, and it is another one", "choose another run id")
 
     def _check(self, workspace: str, spec: RunSpec) -> None:

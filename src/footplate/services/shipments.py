@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from footplate.domain.replies import ShipmentReply
-from footplate.domain.shipments import LOG, FilePiece, Shipment
+from footplate.domain.shipments import LOG, FilePiece, NodeReport, Shipment
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.services.files import FileService
 from footplate.services.metrics import MetricService
 from footplate.services.nodes import NodeService
+
+_DONE = NodeReport("done")
 
 
 class ShipmentService:
@@ -17,18 +21,22 @@ class ShipmentService:
         self._metrics = metrics
 
     def take(self, run: str, node: int, shipment: Shipment) -> ShipmentReply:
-        """Take everything in order. It may be repeated: each part changes nothing when it is known already."""
-        stop = self._nodes.heartbeat(run, node, shipment.attempt)
-        for report in shipment.reports:
-            stop = self._nodes.report(run, node, report.event, report.message, report.cause, shipment.attempt)
-        stored = 0
-        for piece in shipment.pieces:
-            if not self._is_stored(run, piece):
-                return ShipmentReply(stop, stored)
-            stored += 1
-        if shipment.is_last:
-            stop = self._nodes.report(run, node, "done", None, None, shipment.attempt)
+        """Take the pieces, then the reports. It may be repeated: each part changes nothing when it is known already."""
+        self._nodes.heartbeat(run, node, shipment.attempt)
+        stored, done = 0, (_DONE,) if shipment.is_last else ()
+        try:
+            stored = self._store_pieces(run, shipment.pieces)
+        finally:  # what has happened is recorded also if the disk is full
+            reports = (*shipment.reports, *(done if stored == len(shipment.pieces) else ()))
+            stop = self._nodes.report_all(run, node, reports, shipment.attempt)
         return ShipmentReply(stop, stored)
+
+    def _store_pieces(self, run: str, pieces: Sequence[FilePiece]) -> int:
+        """Store pieces up to the first that is refused; return how many."""
+        for number, piece in enumerate(pieces):
+            if not self._is_stored(run, piece):
+                return number
+        return len(pieces)
 
     def _is_stored(self, run: str, piece: FilePiece) -> bool:
         """Store a piece; return False if it is refused: sent by itself, it gets the error as its response."""

@@ -65,9 +65,18 @@ class LabelTable:
         self._add(connection, owner, TAG, tags or {}, fixed)
         self._add(connection, owner, PROPERTY, self._new_properties(connection, owner, properties or {}), fixed)
 
-    def add_parameters(self, connection: Connection, owner: int, values: Mapping[str, str], **fixed: Any) -> None:
-        """Store the parameters of a new owner."""
-        self._add(connection, owner, PARAMETER, values, fixed)
+    def add(
+        self,
+        connection: Connection,
+        owner: int,
+        tags: Mapping[str, str | None],
+        properties: Mapping[str, str],
+        parameters: Mapping[str, str],
+        **fixed: Any,
+    ) -> None:
+        """Store the labels of a new owner."""
+        for kind, values in ((TAG, tags), (PROPERTY, properties), (PARAMETER, parameters)):
+            self._add(connection, owner, kind, values, fixed)
 
     def set_parameters(self, connection: Connection, owner: int, values: Mapping[str, str], **fixed: Any) -> None:
         """Add parameters, or replace their values. The caller holds the owner's row."""

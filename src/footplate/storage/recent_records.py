@@ -8,10 +8,19 @@ is dropped and read again.
 from __future__ import annotations
 
 import threading
+from typing import NamedTuple
 
 from footplate.domain.records import RunRecord, Stage
 
 _REMEMBERED = 5_000
+
+
+class Begun(NamedTuple):
+    """A change of a record that has begun. `last_line` numbers the last line of the story, if `version` is known."""
+
+    generation: int
+    version: int | None = None
+    last_line: int = 0
 
 
 class RecentRecords:
@@ -21,27 +30,31 @@ class RecentRecords:
         self._limit = limit
         self._guard = threading.Lock()
         self._records: dict[str, RunRecord] = {}
+        self._last_lines: dict[str, int] = {}  # of the stories, as long as the record is known
         self._versions: dict[str, int] = {}  # also of runs that have ended: a late writer must not bring one back
         self._generation = 0
 
     def get(self, run: str) -> RunRecord | None:
         return self._records.get(run)
 
-    def begin(self, run: str) -> int:
-        """Drop a record that is about to change; return a number for `put` after the commit."""
+    def begin(self, run: str) -> Begun:
+        """Drop a record that is about to change; return what is known of it, for `put` after the commit."""
         with self._guard:
-            self._records.pop(run, None)
-            return self._generation
+            known = self._records.pop(run, None)
+            last_line = self._last_lines.pop(run, 0)
+            return Begun(self._generation, known.version if known else None, last_line)
 
-    def put(self, record: RunRecord, begun: int) -> None:
+    def put(self, record: RunRecord, last_line: int, begun: Begun) -> None:
         with self._guard:
-            if begun != self._generation or record.version <= self._versions.get(record.id, -1):
+            if begun.generation != self._generation or record.version <= self._versions.get(record.id, -1):
                 return
             if len(self._versions) >= self._limit:
                 self._records.clear()
+                self._last_lines.clear()
                 self._versions.clear()
                 self._generation += 1
                 return
             self._versions[record.id] = record.version
             if record.stage is not Stage.ENDED:
                 self._records[record.id] = record
+                self._last_lines[record.id] = last_line

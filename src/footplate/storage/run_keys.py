@@ -41,7 +41,11 @@ class RunKeys:
         row = connection.execute(_KEY, {"run": run}).one_or_none()
         if row is None:
             raise no_such_run(run)
-        found = RunKey(row.key, row.experiment)
+        return self.put(run, row.key, row.experiment)
+
+    def put(self, run: str, key: int, experiment: int) -> RunKey:
+        """Remember the key of a run that is stored."""
+        found = RunKey(key, experiment)
         with self._guard:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()

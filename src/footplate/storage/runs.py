@@ -12,7 +12,17 @@ from sqlalchemy import Connection, Row, Select, false, func, or_, select, union_
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.orders import checkpoint_folders
-from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, RunView, Stage, StoryLine, Waiting
+from footplate.domain.records import (
+    NodeRecord,
+    NodeState,
+    Outcome,
+    RunHome,
+    RunRecord,
+    RunView,
+    Stage,
+    StoryLine,
+    Waiting,
+)
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
@@ -50,7 +60,7 @@ class Runs:
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> RunView:
+    def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> None:
         """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict."""
         check_run_id(record.id)
         spec, begun = record.spec, self._recent.begin(record.id)
@@ -67,16 +77,15 @@ class Runs:
             }  # fmt: skip
             key = new_key(connection.execute(statements.INSERT_RUN, values))
             connection.execute(statements.INSERT_SPEC, {"run": key, "spec": to_json(spec)})
-            RUN_LABELS.change(connection, key, spec.tags, (), spec.properties, experiment=home.key)
-            RUN_LABELS.add_parameters(connection, key, parameters_of(spec.program), experiment=home.key)
+            parameters = parameters_of(spec.program)
+            RUN_LABELS.add(connection, key, spec.tags, spec.properties, parameters, experiment=home.key)
             record_inputs(connection, key, spec.inputs)
             if spec.outputs_from is not None:
                 folders = (*spec.collect, *checkpoint_folders(spec.distribution.node_count))
                 copy_outputs(connection, spec.outputs_from, key, folders)
-            _add_lines(connection, key, lines)
-            view = replace(_views(connection, [key])[0], spec=spec)
-        self._recent.put(record, begun)
-        return view
+            last_line = _add_lines(connection, key, lines, 0)
+        self._keys.put(record.id, key, home.key)
+        self._recent.put(record, last_line, begun)
 
     def _parent_key(self, connection: Connection, record: RunRecord) -> int:
         parent = record.spec.parent
@@ -99,8 +108,12 @@ class Runs:
             values = {**_decided(record), "saved": key, "expected": expected_version}
             if connection.execute(statements.SAVE, values).rowcount == 0:
                 return False
-            _add_lines(connection, key, lines)
-        self._recent.put(record, begun)
+            if begun.version == expected_version:
+                last_line = begun.last_line
+            else:
+                last_line = connection.execute(statements.LAST_LINE, {"run": key}).scalar() or 0
+            last_line = _add_lines(connection, key, lines, last_line)
+        self._recent.put(record, last_line, begun)
         return True
 
     def change(
@@ -152,6 +165,13 @@ class Runs:
     def view(self, id: str) -> RunView:
         with self._database.read() as connection:
             return _views(connection, [self._keys.of(id, connection).key], with_spec=True)[0]
+
+    def home(self, id: str) -> RunHome:
+        """Return the workspace and the experiment of a run."""
+        with self._database.read() as connection:
+            experiment = self._keys.of(id, connection).experiment
+            row = connection.execute(statements.HOME, {"experiment": experiment}).mappings().one()
+        return RunHome(**row)
 
     def created_by(self, id: str) -> str:
         """Return the name of the user who submitted the run."""
@@ -358,13 +378,15 @@ def _with_metrics(
     return [replace(view, metrics=found.get(key, {})) for key, view in zip(keys, views, strict=True)]
 
 
-def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine]) -> None:
-    """Add lines to the history. Their numbers only grow, because the history is read in that order."""
-    if not lines:
-        return
-    last = connection.execute(statements.LAST_LINE, {"run": key}).scalar() or 0
+def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine], last: int) -> int:
+    """Add lines to the history after the line `last`; return the number of the new last line.
+
+    The numbers only grow, because the history is read in that order.
+    """
     rows: builtins.list[dict[str, Any]] = []
     for line in lines:
         last = max(line.seq, last + 1)
         rows.append({**to_json(line), "run": key, "seq": last})
-    connection.execute(statements.INSERT_LINES, rows)
+    if rows:
+        connection.execute(statements.INSERT_LINES, rows)
+    return last

@@ -34,6 +34,7 @@ from footplate.testing.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,
+    created,
     ids,
     journal,
     line,
@@ -91,7 +92,7 @@ class WorkspaceTests(StorageFixtures):
         store.experiments.delete(empty.id)
         with pytest.raises(NotFound):
             store.experiments.get(empty.id)
-        used = store.runs.create(record("r-1"), "ann", []).experiment_id
+        used = created(store, record("r-1"), "ann").experiment_id
         with pytest.raises(Conflict, match="'steam' has runs"):
             store.experiments.delete(used)
 
@@ -211,7 +212,7 @@ class LifeTests(StorageFixtures):
     def test_a_restart_finds_everything(
         self, store: Storage, tmp_path: Path, open_store: Callable[[], Storage]
     ) -> None:
-        view = store.runs.create(record("r-1", tags={"a": "1"}), "ann", [line(1)])
+        view = created(store, record("r-1", tags={"a": "1"}), "ann", [line(1)])
         store.logs.append("r-1", "a", 0, b"123")
         slots, words = journal(tmp_path / "s", lambda j: j.log("loss", 1.0))
         store.metrics.append("r-1", "rank_0", "text", 0, words)

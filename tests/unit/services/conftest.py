@@ -127,7 +127,8 @@ class House:
             program=Program(script="train.py"),
             environment=EnvironmentSpec(builder="existing", interpreter=sys.executable),
         )
-        return self.services.runs.submit(self.workspace, run, replace(spec, **changes), "tester")  # type: ignore[arg-type]
+        self.services.runs.submit(self.workspace, run, replace(spec, **changes), "tester")  # type: ignore[arg-type]
+        return self.services.runs.view(run)
 
     def status(self, run: str) -> str:
         return self.services.runs.view(run).status

@@ -183,5 +183,6 @@ def test_a_full_disk_does_not_break_the_store(small_disk: Path, tmp_path: Path) 
         slots
     )
     assert sum(item["count"] for item in again.metrics.summary("r-1")) == POINTS
-    assert again.runs.create(record("r-2"), "", []).number == 2
+    again.runs.create(record("r-2"), "", [])
+    assert again.runs.view("r-2").number == 2
     again.close()

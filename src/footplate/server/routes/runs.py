@@ -77,7 +77,8 @@ class WarningRequest(Body):
 @requires(Right.SUBMIT_RUNS)
 def submit_run(workspace: str, body: NewRun, services: ServicesOf, principal: PrincipalOf) -> Response:
     """Submit a run. The same id and spec return the same run; another spec is a conflict."""
-    return answer(services.runs.submit(workspace, body.id, body.spec, body.created_by, principal.run))
+    services.runs.submit(workspace, body.id, body.spec, body.created_by, principal.run)
+    return answer(services.runs.view(body.id))
 
 
 @router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))

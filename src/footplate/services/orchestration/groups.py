@@ -37,7 +37,7 @@ Step = Callable[[], None]
 class Submit(Protocol):
     """`RunService.submit`."""
 
-    def __call__(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> RunView: ...
+    def __call__(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> None: ...
 
 
 class Cancel(Protocol):

@@ -10,13 +10,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from footplate.domain.records import RunRecord, RunView, Stage, Waiting
+from footplate.domain.records import RunRecord, Stage, StoryLine, Waiting
 from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.runs.events import Effect, Event
 from footplate.domain.runs.run_kinds import kind_of
@@ -48,6 +48,14 @@ class EffectRow(NamedTuple):
     handler: Handler
     in_pool: bool = False
     failure: str = "internal"
+
+
+class _Step(NamedTuple):
+    """The decision about one event: the record after it, the effects, and its lines of the story."""
+
+    after: RunRecord
+    effects: tuple[Effect, ...]
+    lines: list[StoryLine]
 
 
 class Orchestrator:
@@ -140,16 +148,15 @@ class Orchestrator:
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> RunView:
+    def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> None:
         """Store a new run together with its first event, so that a server killed right after this finds it complete."""
         after, effects = lifecycle.apply(record, event, record.created)
         with self._tracking:
             self._order.begin(record.id)
         with self._perhaps_stored(record.id):
-            view = self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
+            self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
         self._track(after)
         self._perform_all(after, effects)
-        return view
 
     def tell(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
         """Apply an event to a run. Repeats until the compare-and-set succeeds: another thread may be first.
@@ -157,22 +164,29 @@ class Orchestrator:
         With `attempt`, the event counts only while the run is at that attempt. `seen` is the record as it was a moment
         ago, for a caller that has just read it.
         """
+        return self.tell_all(run, (event,), attempt, seen)
+
+    def tell_all(
+        self, run: str, told: Sequence[Event], attempt: int | None = None, seen: RunRecord | None = None
+    ) -> RunRecord:
+        """Apply events in order, all of them or none. They are stored together, which takes half the time."""
         while True:
             record, seen = seen or self._store.runs.record(run), None
             if attempt not in (None, record.attempt):
                 return record
-            now = time.time()
-            after, effects = lifecycle.apply(record, event, now)
-            if after is record:
+            steps = _decide(record, told, time.time())
+            if not steps:
                 return record
+            after, lines = steps[-1].after, [line for step in steps for line in step.lines]
             with self._perhaps_stored(run):
-                saved = self._store.runs.save(after, record.version, story.lines(record, after, event, now))
+                saved = self._store.runs.save(after, record.version, lines)
             if saved:
                 self._track(after)
                 self._publish(f"run:{run}")
                 if run_status.turning_points(after) != run_status.turning_points(record):
                     self._publish(f"turn:{run}")
-                self._perform_all(after, effects)
+                for step in steps:
+                    self._perform_all(step.after, step.effects)
                 return after
 
     @contextlib.contextmanager
@@ -235,3 +249,14 @@ class Orchestrator:
             if other.nodes and run_status.is_ready(other) and not run_status.is_equipped(other):
                 self._publish(f"turn:{other.id}")
         self._scheduler.look_at(record.workspace, record.spec.target)
+
+
+def _decide(record: RunRecord, told: Sequence[Event], now: float) -> list[_Step]:
+    """Return the steps by which the events change the record; an event that changes nothing is left out."""
+    steps: list[_Step] = []
+    for event in told:
+        after, effects = lifecycle.apply(record, event, now)
+        if after is not record:
+            steps.append(_Step(after, effects, story.lines(record, after, event, now)))
+            record = after
+    return steps

@@ -7,7 +7,7 @@ from sqlalchemy import and_, bindparam, false, func, insert, select, update
 from footplate.domain.records import Stage
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_kinds import kinds_with_nodes
-from footplate.storage.schema import experiments, run_specs, runs, series, story
+from footplate.storage.schema import experiments, run_specs, runs, series, story, workspaces
 
 ACTIVE = tuple(stage.value for stage in Stage if stage is not Stage.ENDED)
 HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
@@ -22,6 +22,12 @@ ACTIVE_RECORDS = _records.where(_c.stage.in_(ACTIVE)).order_by(_c.key)
 ACTIVE_WITH_NODES = ACTIVE_RECORDS.where(HAS_NODES)
 
 PLACE = select(_c.key, _c.workspace).where(_c.id == bindparam("run"))
+HOME = (
+    select(experiments.c.id.label("experiment_id"), workspaces.c.id.label("workspace_id"))
+    .add_columns(workspaces.c.name.label("workspace"), workspaces.c.subscription_id, workspaces.c.resource_group)
+    .join(workspaces, workspaces.c.id == experiments.c.workspace)
+    .where(experiments.c.key == bindparam("experiment"))
+)
 CREATED_BY = select(_c.created_by).where(_c.key == bindparam("key"))
 VIEWS = (
     select(runs, experiments.c.name.label("experiment_name"), experiments.c.id.label("experiment_id"))

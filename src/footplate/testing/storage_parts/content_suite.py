@@ -19,13 +19,22 @@ from footplate.domain.records import (
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.job.journal import Journal
 from footplate.storage import RunQuery, Storage
-from footplate.testing.storage_parts.fixtures import ODD, WORKSPACE, StorageFixtures, ids, journal, log_all, record
+from footplate.testing.storage_parts.fixtures import (
+    ODD,
+    WORKSPACE,
+    StorageFixtures,
+    created,
+    ids,
+    journal,
+    log_all,
+    record,
+)
 
 
 class FileTests(StorageFixtures):
     @pytest.fixture
     def run(self, store: Storage) -> str:
-        return store.runs.create(record("r-1"), "", []).id
+        return created(store, record("r-1")).id
 
     def file(self, path: str, size: int = 3) -> FileView:
         return FileView(path, size, f"{size:02x}" * 32, 50.0)
@@ -143,7 +152,7 @@ class FileTests(StorageFixtures):
 class LogTests(StorageFixtures):
     @pytest.fixture
     def run(self, store: Storage) -> str:
-        return store.runs.create(record("r-1"), "", []).id
+        return created(store, record("r-1")).id
 
     def test_a_log_grows_by_offset(self, store: Storage, run: str) -> None:
         assert store.logs.append(run, "user_logs/std_log.txt", 0, b"hello ") == 6
@@ -235,7 +244,7 @@ class LogTests(StorageFixtures):
 class MetricTests(StorageFixtures):
     @pytest.fixture
     def run(self, store: Storage) -> str:
-        return store.runs.create(record("r-1"), "", []).id
+        return created(store, record("r-1")).id
 
     def send(self, store: Storage, writer: str, slots: bytes, words: bytes, system: bool = False) -> None:
         store.metrics.append("r-1", writer, "text", 0, words, system)

@@ -34,6 +34,12 @@ def record(id: str, experiment: str = "steam", stage: Stage = Stage.LOCKING, **s
     return RunRecord(id, WORKSPACE, asked, stage, 100.0)
 
 
+def created(store: Storage, made: RunRecord, by: str = "", lines: Sequence[StoryLine] = ()) -> RunView:
+    """Store a new run; return its view."""
+    store.runs.create(made, by, list(lines))
+    return store.runs.view(made.id)
+
+
 def line(seq: int, text: str = "something happened") -> StoryLine:
     return StoryLine(seq, float(seq), "Something", "Running", text, {"seq": seq})
 

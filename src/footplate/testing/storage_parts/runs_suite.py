@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from footplate.testing.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,
+    created,
     ids,
     journal,
     line,
@@ -46,9 +48,8 @@ class RunTests(StorageFixtures):
             description=ODD, snapshot="ab" * 32, type="azureml.scriptrun", name="one",
             definition={"deep": [1, 2.5, None, {"é": "\x00", "nan": "NaN"}]}, distribution=Distribution(node_count=3),
         )  # fmt: skip
-        view = store.runs.create(asked, "ann", [line(1)])
+        view = created(store, asked, "ann", [line(1)])
         assert store.runs.record("r-1") == asked
-        assert store.runs.view("r-1") == view
         assert (view.experiment, view.number, view.status, view.created_by) == ("steam", 1, "Preparing", "ann")
         assert (view.tags, view.properties) == ({"a": "1", "b": None, ODD: ODD}, {"p": ODD})
         assert (view.spec, view.snapshot, view.display_name) == (asked.spec, "ab" * 32, "Run one")
@@ -63,7 +64,7 @@ class RunTests(StorageFixtures):
             made = record(id, tags=tags, display_name=f"run {id}", description="100% done")
             program = Program("train.py", ("--lr", rate, "--fast"))
             made = replace(made, spec=replace(made.spec, program=program), started=200.0, ended=260.0)
-            assert store.runs.create(made, "ann", []).parameters == {"lr": rate, "fast": "true"}
+            assert created(store, made, "ann").parameters == {"lr": rate, "fast": "true"}
             if loss is not None:
                 slots, words = journal(tmp_path / "spool" / id, lambda j, loss=loss: log_all(j, [loss + 1, loss]))
                 store.metrics.append(id, "rank_0", "text", 0, words)
@@ -120,12 +121,12 @@ class RunTests(StorageFixtures):
             store.runs.create(record(bad), "ann", [])
 
     def test_run_numbers_of_an_experiment_have_no_gaps(self, store: Storage) -> None:
-        numbers = [store.runs.create(record(f"r-{i}", "ab"[i % 2]), "", []).number for i in range(6)]
+        numbers = [created(store, record(f"r-{i}", "ab"[i % 2])).number for i in range(6)]
         assert numbers == [1, 1, 2, 2, 3, 3]
 
     def test_forty_threads_get_forty_run_numbers(self, store: Storage) -> None:
         def create(i: int) -> RunView:
-            return store.runs.create(record(f"r-{i}"), "", [line(1)])
+            return created(store, record(f"r-{i}"), "", [line(1)])
 
         with ThreadPoolExecutor(40) as pool:
             views = list(pool.map(create, range(80)))
@@ -147,6 +148,23 @@ class RunTests(StorageFixtures):
         assert [s.seq for s in store.runs.story("r-1")] == [1, 2, 3]
         with pytest.raises(NotFound, match="r-9"):
             store.runs.save(replace(ended, id="r-9"), 1, [])
+
+    def test_a_run_knows_its_workspace_and_experiment(self, store: Storage) -> None:
+        view, home = created(store, record("r-1")), store.runs.home("r-1")
+        known = store.workspaces.get(WORKSPACE)
+        assert (home.experiment_id, home.workspace_id, home.workspace) == (view.experiment_id, WORKSPACE, known.name)
+        assert (home.subscription_id, home.resource_group) == (known.subscription_id, known.resource_group)
+        with pytest.raises(NotFound, match="r-9"):
+            store.runs.home("r-9")
+
+    def test_lines_of_another_server_come_before_ours(self, store: Storage, open_store: Callable[[], Storage]) -> None:
+        first = record("r-1")
+        store.runs.create(first, "", [line(1)])
+        other = open_store()
+        assert other.runs.save(replace(first, version=1), 0, [line(1), line(1)])
+        assert not store.runs.save(replace(first, version=1), 0, [line(2)])
+        assert store.runs.save(replace(first, version=2), 1, [line(2)])
+        assert [told.seq for told in store.runs.story("r-1")] == [1, 2, 3, 4]
 
     def test_one_of_many_concurrent_saves_wins(self, store: Storage) -> None:
         first = record("r-1")
