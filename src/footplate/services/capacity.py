@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Capacity:
         return Shape(self.cpus or 0, self.memory or 0.0, self.gpus or 0)
 
 
+@functools.cache
 def local_slots() -> int:
     """Return how many runs share the server's own machine. More than its cores would only slow each of them down."""
     return max(4, os.cpu_count() or 1)

@@ -1,6 +1,6 @@
 """Logs as they grow: files under `runs/<run>/logs`, written by offset. There is no database row besides the file.
 
-`runs/<run>/log_times` has a file beside each, with the times at which its bytes arrived.
+`runs/<run>/log_times` has a file for each that grew for more than a second: the times at which its bytes arrived.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from footplate.storage.paths import check_path
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.series import append_files, arrival_times
 from footplate.storage.series.append_files import KeyedLocks
+from footplate.storage.series.arrival_times import ArrivalTimes
 
 _OWN = ("user_logs/", "system_logs/", "azureml-logs/")
 """The logs that Footplate writes; files of watched folders may be rewritten by the script."""
@@ -28,30 +29,34 @@ class Logs:
         self._runs = home / "runs"
         self._keys = keys
         self._locks = KeyedLocks()
+        self._marks = ArrivalTimes()
 
     def append(
         self, run: str, path: str, offset: int, data: bytes, replace: bool = False, now: float | None = None
     ) -> int:
         """Append to a log and return its size. Known bytes are skipped; a gap is a Conflict with `size`.
 
-        `replace`: the log was rewritten; keep its first `offset` bytes and continue with `data`.
+        `replace`: the log was rewritten; keep its first `offset` bytes and continue with `data`. `now` is the time of
+        arrival, if that is another one.
         """
         file = self._file(run, path)
         with self._locks.hold((run, path)):
-            before = append_files.size_of(file)
+            before, changed = append_files.size_and_time_of(file)
             if replace:
                 aside = self._runs / run / "aside" / f"{os.getpid()}-{id(data)}"
                 before, size = offset, append_files.replace(file, aside, offset, data)
             else:
                 size = append_files.append(file, offset, data)
             if size > before:
-                arrival_times.mark(self._times(run, path), before, time.time() if now is None else now)
+                self._marks.mark(self._times(run, path), before, time.time() if now is None else now, changed)
+            if now is not None:
+                os.utime(file, (now, now))
             return size
 
     def recent(self, run: str, path: str, moment: float) -> int:
         """Return the offset of the first line of which anything arrived after `moment`; the size if nothing did.
 
-        A log without times, from an older version, counts as written when it was last changed.
+        A log without times counts as written when it was last changed.
         """
         file = self._file(run, path)
         size = append_files.size_of(file)

@@ -107,8 +107,10 @@ class CheckpointSaver:
 
     def begin(self, restored: Mapping[str, str]) -> None:
         """Note the files that are there before the ranks start: restored ones, and those of the snapshot."""
+        known = self._saved
         self._saved = {name: _Version(file.stamp, restored.get(name)) for name, file in self._look().items()}
-        self._write_index()
+        if self._saved != known:  # most runs have no such file, and need no index
+            self._write_index()
 
     def start(self) -> None:
         self._thread.start()

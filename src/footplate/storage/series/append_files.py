@@ -94,10 +94,16 @@ def read(path: Path, offset: int, limit: int) -> bytes:
 
 
 def size_of(path: Path) -> int:
+    return size_and_time_of(path)[0]
+
+
+def size_and_time_of(path: Path) -> tuple[int, float]:
+    """Return the size of a file and the time of its last change; zeros when it does not exist yet."""
     try:
-        return path.stat().st_size
+        about = path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return 0
+        return 0, 0.0
+    return about.st_size, about.st_mtime
 
 
 def _open(path: Path) -> int:

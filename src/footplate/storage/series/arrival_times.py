@@ -1,16 +1,42 @@
 """Arrival times of the bytes of a growing file: lines `time offset ;`, at most one per second.
 
 A line means that everything from `offset` on arrived at `time` or later. It is a help for people who look for recent
-output: if it cannot be written, the log itself is unharmed.
+output: if it cannot be written, the log itself is unharmed. A log whose bytes all arrive within a second has no such
+file: the time of its last change says the same, and short runs have many such logs.
 """
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
 
 GAP_SECONDS = 1.0
+_REMEMBERED = 1_000
+
+
+class ArrivalTimes:
+    """Marks the times of many logs. One thread at a time may mark one log."""
+
+    def __init__(self, limit: int = _REMEMBERED) -> None:
+        self._limit = limit
+        self._begun: OrderedDict[Path, float] = OrderedDict()  # first bytes of logs that have no file yet
+
+    def mark(self, path: Path, offset: int, now: float, changed: float) -> None:
+        """Record that the bytes from `offset` on arrive now. Until now, the log was last `changed` then."""
+        begun = self._begun.get(path)
+        if offset == 0 and begun is None and not path.exists():
+            self._begun[path] = now
+            if len(self._begun) > self._limit:
+                self._begun.popitem(last=False)
+            return
+        if begun is not None and abs(now - begun) < GAP_SECONDS:
+            return
+        self._begun.pop(path, None)
+        if begun is not None or not path.exists():  # forgotten, or begun under an earlier server
+            mark(path, 0, begun or changed)
+        mark(path, offset, now)
 
 
 def mark(path: Path, offset: int, now: float) -> None:

@@ -203,9 +203,12 @@ class LogTests(StorageFixtures):
 
     def test_a_log_without_times_is_as_old_as_its_last_change(self, store: Storage, run: str) -> None:
         store.logs.append(run, "a", 0, b"one\n", now=1000.0)
-        (store.home / "runs" / run / "log_times" / "a").unlink()
-        assert store.logs.recent(run, "a", 0.0) == 0
-        assert store.logs.recent(run, "a", time.time() + 60) == 4
+        assert not (store.home / "runs" / run / "log_times").exists()
+        assert store.logs.recent(run, "a", 990.0) == 0
+        assert store.logs.recent(run, "a", 1060.0) == 4
+        store.logs.append(run, "a", 4, b"two\n")
+        assert store.logs.recent(run, "a", 990.0) == 0
+        assert store.logs.recent(run, "a", time.time() - 60) == 4
 
     def test_logs_are_listed_with_their_sizes(self, store: Storage, run: str) -> None:
         store.logs.append(run, "b/\udcff", 0, b"12")
