@@ -44,6 +44,7 @@ class AgentJob:
     time_limit: float | None = None  # seconds that the scripts may run; preparation and delivery come on top
     grace: float = 0.0  # seconds between a request to stop and the use of force
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of the compute target
+    is_first: bool = False  # no server has submitted this job yet: the engine need not look for its agents
 
 
 @dataclass(frozen=True)

@@ -7,23 +7,25 @@ the orders, and on one machine the process is forked from one that has everythin
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
+import sys
+import threading
+from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from footplate import environ
 from footplate.client.transport import UNTRUSTED, Transport
 from footplate.domain.orders import AGENT_STOPPED, VISIBLE, Cause, NodeOrders
-from footplate.environments.base import Interpreter
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
-from footplate.node import host_info, preparation, process_tree, rank_environment, rendezvous
+from footplate.node import host_info, process_tree
 from footplate.node.gpu_leases import Leases
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder, is_full
 from footplate.node.options import AgentOptions
 from footplate.node.rank_group import RankGroup
-from footplate.node.shipping.checkpoints import CheckpointSaver
 from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.stopping import SIGNALS, Stopped, StopRequest, TimeLimit
 
@@ -31,22 +33,44 @@ if TYPE_CHECKING:
     import traceback
 
     from footplate.client import launcher
-    from footplate.node import containers, data, ports, sampler, stacks
+    from footplate.environments.base import Interpreter
+    from footplate.node import (
+        containers,
+        data,
+        ports,
+        preparation,
+        rank_environment,
+        rendezvous,
+        sampler,
+        stacks,
+    )
     from footplate.node.data import NodeData
-    from footplate.node.shipping import disk_wait, outputs, reporting, salvage, shipper
+    from footplate.node.shipping import checkpoints, disk_wait, outputs, reporting, salvage, shipper
 else:  # ranks do not wait for the import of modules that only some runs need, or that the agent uses after their start
     traceback = Deferred("traceback")
     launcher = Deferred("footplate.client.launcher")
     containers = Deferred("footplate.node.containers")
     data = Deferred("footplate.node.data")
     ports = Deferred("footplate.node.ports")
+    preparation = Deferred("footplate.node.preparation")
+    rank_environment = Deferred("footplate.node.rank_environment")
+    rendezvous = Deferred("footplate.node.rendezvous")
     sampler = Deferred("footplate.node.sampler")
     stacks = Deferred("footplate.node.stacks")
+    checkpoints = Deferred("footplate.node.shipping.checkpoints")
     disk_wait = Deferred("footplate.node.shipping.disk_wait")
     outputs = Deferred("footplate.node.shipping.outputs")
     reporting = Deferred("footplate.node.shipping.reporting")
     salvage = Deferred("footplate.node.shipping.salvage")
     shipper = Deferred("footplate.node.shipping.shipper")
+
+IMPORTED_MEANWHILE = (
+    "footplate.node.preparation",
+    "footplate.node.rank_environment",
+    "footplate.node.rendezvous",
+    "footplate.node.shipping.checkpoints",
+)
+"""Modules that every run needs after it has joined: they are imported while the server answers."""
 
 GRACE_SECONDS = 10.0
 """Seconds between the request to end and the kill of ranks. FOOTPLATE_GRACE_SECONDS overrides it."""
@@ -106,6 +130,21 @@ def work_on(arguments: list[str]) -> tuple[int, bool]:
     return code, is_over and not folder.exists()
 
 
+@contextlib.contextmanager
+def _importing() -> Generator[None, None, None]:
+    """Import modules in another thread while this one waits. No thread is left when ranks are forked."""
+    missing = [module for module in IMPORTED_MEANWHILE if module not in sys.modules]
+    if not missing:  # forked from the nursery, which has them
+        yield
+        return
+    thread = threading.Thread(target=lambda: list(map(importlib.import_module, missing)), name="imports", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
 class Agent:
     """The agent of one node, from joining the run to the removal of its directory. Read `work` first."""
 
@@ -125,7 +164,7 @@ class Agent:
         self._sampler: sampler.Sampler | None = None
         self._ports: ports.HeldPorts | None = None
         self._is_attending = False
-        self._checkpoints: CheckpointSaver | None = None
+        self._checkpoints: checkpoints.CheckpointSaver | None = None
         self._restored: dict[str, str] = {}  # digests of this node's own checkpoints, by name
         self._was_stopped = False
         self._leases = Leases(folder.home, folder.marker())
@@ -223,7 +262,9 @@ class Agent:
             raise known from None
         given = self._options.address
         address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
-        return self._link.join(os.uname().nodename, address, host_info.describe())
+        about = host_info.describe()
+        with _importing():
+            return self._link.join(os.uname().nodename, address, about)
 
     def _continue_earlier_attempts(self) -> None:
         """Save what earlier attempts could not deliver, and learn the lengths of the logs to continue."""
@@ -340,8 +381,8 @@ class Agent:
         if self._data is not None:
             self._data.send_as_written()
 
-    def _open_checkpoints(self) -> CheckpointSaver:
-        self._checkpoints = CheckpointSaver(
+    def _open_checkpoints(self) -> checkpoints.CheckpointSaver:
+        self._checkpoints = checkpoints.CheckpointSaver(
             self._link, self._folder, self._orders, self._options.home, self._ranks.members, say
         )
         return self._checkpoints

@@ -8,10 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
+from typing import TYPE_CHECKING
 
 from footplate.domain.locks import AZUREML
 from footplate.domain.orders import Lock
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = Deferred("shutil")  # needed once on a machine
 
 VERSION = "1.61.0"
 """The release that the modules of `packages/azureml` follow; requirements that pin another one are reported as that."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,9 +18,10 @@ from footplate.lazy import Deferred
 from footplate.node.node_directory import see_installed_packages
 
 if TYPE_CHECKING:
+    import shutil
     import subprocess
-else:
-    subprocess = Deferred("subprocess")  # machines without a GPU do not wait for it
+else:  # machines without a GPU do not wait for them
+    shutil, subprocess = Deferred("shutil"), Deferred("subprocess")
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 _SMI_SECONDS = 30.0

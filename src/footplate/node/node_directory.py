@@ -26,19 +26,24 @@ import functools
 import importlib.util
 import json
 import os
-import shutil
 import site
 import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import footplate
 from footplate import environ
 from footplate.disk import atomic_symlink, atomic_write, space
 from footplate.errors import OutOfSpace
+from footplate.lazy import Deferred
 from footplate.node import process_tree
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = Deferred("shutil")  # a directory is removed after the ranks have ended
 
 PACKAGE = os.path.dirname(os.path.abspath(footplate.__file__))
 LOCK_NUMBER = 3

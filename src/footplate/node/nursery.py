@@ -43,6 +43,7 @@ _MOST_NODES = 100
 
 _KEPT = {0, 1, 2, LOCK_NUMBER, REQUESTS_NUMBER}
 _IMPORTED_LATER = (
+    *agent.IMPORTED_MEANWHILE,
     "ctypes",
     "subprocess",
     "traceback",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +23,12 @@ from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home,
 from footplate.node.shipping.server_link import Link
 
 if TYPE_CHECKING:
+    import shutil
+
     from footplate.node import tensorflow1_check
     from footplate.node.shipping import checkpoints
-else:  # most runs need neither
+else:  # most runs need none of them
+    shutil = Deferred("shutil")
     tensorflow1_check = Deferred("footplate.node.tensorflow1_check")
     checkpoints = Deferred("footplate.node.shipping.checkpoints")
 

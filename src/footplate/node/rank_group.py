@@ -19,13 +19,13 @@ from footplate.lazy import Deferred
 from footplate.node import failure_causes, process_tree, ranks, stopping
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder
-from footplate.node.preparation import Failed
-from footplate.node.rank_environment import RankEnvironment
 
 if TYPE_CHECKING:
-    from footplate.node import containers
+    from footplate.node import containers, preparation
     from footplate.node.mpi import daemons, mpirun
-else:  # most runs need none of these before their ranks have started
+    from footplate.node.rank_environment import RankEnvironment
+else:  # most runs need none of these before their ranks have started, and preparation is imported while the node joins
+    preparation = Deferred("footplate.node.preparation")
     containers = Deferred("footplate.node.containers")
     daemons = Deferred("footplate.node.mpi.daemons")
     mpirun = Deferred("footplate.node.mpi.mpirun")
@@ -94,7 +94,7 @@ class RankGroup:
                 self._ranks.append(ranks.start(orders, plan, setting, folder))
         except ranks.StartFailed as failed:
             cause = Cause("start_failed", failed.message, failed.hint, self._node, failed.rank)
-            raise Failed(cause) from None
+            raise preparation.Failed(cause) from None
         finally:
             self._began = self._clock()
             os.chdir("/")  # another node may remove the working directory before we are done
@@ -132,7 +132,7 @@ class RankGroup:
         if missing:
             words = f"the agent died before it had started rank {missing[0]}"
             hint = "submit the run again, or restart it: footplate runs restart " + orders.run
-            raise Failed(Cause("start_failed", words, hint, self._node, missing[0]))
+            raise preparation.Failed(Cause("start_failed", words, hint, self._node, missing[0]))
 
     def _left_traces(self, rank: ranks.Rank) -> bool:
         log = os.path.join(self._folder.logs, rank.log)

@@ -18,12 +18,13 @@ from footplate.domain.orders import NodeOrders, RankPlan
 from footplate.lazy import Deferred
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
-from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
 
 if TYPE_CHECKING:
-    from footplate.node import containers
+    from footplate.node import containers, rank_environment
+    from footplate.node.rank_environment import RankEnvironment
 else:
     containers = Deferred("footplate.node.containers")
+    rank_environment = Deferred("footplate.node.rank_environment")  # imported while the node joins
 
 _POLL_SECONDS = 0.05
 # Python ignores these signals, and ignored signals stay ignored across exec: programs expect the defaults.
@@ -64,7 +65,10 @@ class StartFailed(Exception):
 
 def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: NodeFolder) -> Rank:
     """Start one rank in the current directory: in its own session, with both outputs in one file."""
-    argv, variables = rank_argv(orders.program, setting), rank_variables(orders, plan, setting)
+    argv, variables = (
+        rank_environment.rank_argv(orders.program, setting),
+        rank_environment.rank_variables(orders, plan, setting),
+    )
     container = setting.interpreter.container
     if container is not None:
         alone = len(orders.ranks) == 1

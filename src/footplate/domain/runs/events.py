@@ -261,7 +261,12 @@ class ScheduleQueue:
 
 @dataclass(frozen=True)
 class LaunchNodes:
-    """Have the engine start the run's agents, then answer with NodesLaunched or RunFailed."""
+    """Have the engine start the run's agents, then answer with NodesLaunched or RunFailed.
+
+    `is_first`: nobody can have started agents of this attempt yet.
+    """
+
+    is_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def _run_admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision
         return record, ()
     count = record.spec.distribution.node_count
     nodes = tuple(NodeRecord(i, NodeState.LAUNCHED) for i in range(count))
-    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(),)
+    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(is_first=True),)
 
 
 def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:

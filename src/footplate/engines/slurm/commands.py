@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from footplate.domain.inherited_variables import job_variables
@@ -26,6 +26,9 @@ _AWAY = (
 )  # fmt: skip
 """Parts of messages of Slurm's commands that mean: later. Everything else is refused for good."""
 
+# Reads NAME=VALUE lines up to an empty one; the command gets the rest of the input.
+_EXPORT = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done'
+
 _SSH_OPTIONS = (
     "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlMaster=auto", "-o", "ControlPersist=30",
     "-o", "ControlPath=~/.ssh/footplate-%C",
@@ -39,12 +42,21 @@ class Place:
     host: str = ""
     ssh: str = "ssh"
 
-    def call(self, command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
-        """Run a command; raise Unavailable if the machine or Slurm's controller does not answer."""
+    def call(
+        self, command: Sequence[str], text: str = "", variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command; raise Unavailable if the machine or Slurm's controller does not answer.
+
+        `variables` may hold secrets: they never appear in a command line. Over ssh, they precede `text`.
+        """
+        if self.host and variables is not None:
+            lines = "".join(f"{name}={value}\n" for name, value in sorted(variables.items()))
+            command, text, variables = ["sh", "-c", f"{_EXPORT}; exec {shlex.join(command)}"], f"{lines}\n{text}", None
         argv = [*shlex.split(self.ssh), *_SSH_OPTIONS, self.host, shlex.join(command)] if self.host else list(command)
         try:
             done = subprocess.run(
-                argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, env=_variables(), cwd="/",
+                argv, input=text, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS,
+                env={**_variables(), **(variables or {})}, cwd="/",
                 check=False,
             )  # fmt: skip
         except FileNotFoundError:

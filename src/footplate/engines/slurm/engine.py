@@ -30,8 +30,7 @@ _NO_ACCOUNTING = "accounting storage is disabled"
 _SUBMISSIONS = 8
 """How often a submission is tried while the controller does not answer, because it restarts for example."""
 
-# Reads NAME=VALUE lines up to an empty one, then hands the rest of its input to sbatch: no command line has a secret.
-_SBATCH = 'while IFS= read -r line && [ -n "$line" ]; do export "$line"; done; exec sbatch --parsable'
+_REMEMBERED = 1000
 
 _Found = dict[str, SlurmJob | None]
 """Jobs by number: None if Slurm does not know the job. A job whose state cannot be known at the moment is missing."""
@@ -56,6 +55,7 @@ class SlurmEngine:
 
     def __init__(self) -> None:
         self._submitting = [threading.Lock() for _ in range(16)]  # shared by the names of jobs
+        self._submitted: dict[str, None] = {}  # names of jobs, the oldest first: submitted again, they may exist
         self._cancelled: set[str] = set()
         self._canceller = Canceller()
         self._without_accounting: set[Place] = set()
@@ -83,6 +83,7 @@ class SlurmEngine:
             "script": batch.render(job, start),
             "variables": dict(start.variables),
             "nodes": job.node_count,
+            "is_first": job.is_first,
             "host": str(job.options.get("host") or ""),
             "ssh": str(job.options.get("ssh") or "ssh"),
         }
@@ -93,12 +94,20 @@ class SlurmEngine:
         name = batch.job_name(request.run, request.attempt)
 
         def find_or_start() -> str:
-            return _find_living(place, name) or _sbatch(place, request.body)
+            known = _find_living(place, name) if name in self._submitted or not request.body["is_first"] else None
+            self._submitted[name] = None
+            return known or _sbatch(place, request.body)
 
         with self._submitting[hash(name) % len(self._submitting)]:
             job = backoff.retry(find_or_start, _SUBMISSIONS, backoff.Backoff(0.5, 10.0), Unavailable)
+        self._forget_submissions()
         handle = {"job": job, "nodes": request.body["nodes"], "host": place.host, "ssh": place.ssh}
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
+
+    def _forget_submissions(self) -> None:
+        """Keep the names of the latest jobs: only then can the first submission still be under way."""
+        while len(self._submitted) > _REMEMBERED:
+            self._submitted.pop(next(iter(self._submitted)), None)
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         """Ask each cluster once about all its jobs. A cluster that is away does not hide the jobs of the others."""
@@ -204,8 +213,7 @@ def _parse(handle: str) -> _Handle | None:
 
 
 def _sbatch(place: Place, body: Mapping[str, Any]) -> str:
-    lines = "".join(f"{name}={value}\n" for name, value in sorted(body["variables"].items()))
-    done = place.call(["sh", "-c", _SBATCH], f"{lines}\n{body['script']}")
+    done = place.call(["sbatch", "--parsable"], body["script"], body["variables"])
     if done.returncode:
         words = " ".join(line.removeprefix("sbatch: error: ") for line in done.stderr.splitlines())
         raise InvalidInput(f"Slurm refuses the job: {words}", "correct the options of the compute target or of the run")

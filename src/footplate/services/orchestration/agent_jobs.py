@@ -79,7 +79,7 @@ class AgentJobs:
     def engine_of(self, workspace: str, target: str) -> Engine:
         return self._load_engine(capacity_of(self._store, workspace, target).engine)
 
-    def build(self, record: RunRecord) -> AgentJob:
+    def build(self, record: RunRecord, is_first: bool = False) -> AgentJob:
         """Return the job for the engine of the run's target, which may have changed since the submission."""
         capacity, access = self._capacity(record), self.access(record)
         check_run_options(self._load_engine(capacity.engine), record.spec.target, record.spec.engine_options)
@@ -97,6 +97,7 @@ class AgentJobs:
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,
             options=options,
+            is_first=is_first,
         )
 
     def access(self, record: RunRecord) -> ServerAccess:

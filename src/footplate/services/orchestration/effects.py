@@ -73,13 +73,13 @@ class Effects:
             message = f"Footplate could not continue this run: {type(error).__name__}: {error}"
             self._fail(record, effect, Cause("internal", message, "see: footplate server logs"))
 
-    def launch(self, record: RunRecord, _: Effect) -> None:
+    def launch(self, record: RunRecord, effect: events.LaunchNodes) -> None:
         """Have the engine start the agents; it leaves living agents alone.
 
         A launch that only revives dead agents does not fail the run: the watcher has it repeated.
         """
         try:
-            self._launch(record)
+            self._launch(record, effect.is_first)
             self._failed_launches.discard(record.id)
         except (FootplateError, OSError) as error:
             if record.handle is None:
@@ -94,10 +94,10 @@ class Effects:
         self.launch(record, events.LaunchNodes())
         return True
 
-    def _launch(self, record: RunRecord) -> None:
+    def _launch(self, record: RunRecord, is_first: bool) -> None:
         engine = self.engine(record)
         with _of_the_store():
-            job = self._jobs.build(record)
+            job = self._jobs.build(record, is_first)
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
             self._tell(record.id, events.NodesLaunched(handle), record.attempt)

@@ -112,7 +112,7 @@ def test_the_status_follows_from_the_events(events: tuple[Event, ...], word: str
     [
         ((), RunSubmitted(), (ResolveEnvironment(),)),
         (TO_QUEUE[:1], EnvironmentLocked("d"), (ScheduleQueue(),)),
-        (TO_QUEUE, RunAdmitted(), (LaunchNodes(),)),
+        (TO_QUEUE, RunAdmitted(), (LaunchNodes(is_first=True),)),
         (TO_QUEUE, WaitReasonChanged("busy", 1), ()),
         (TO_QUEUE, RunCancelRequested(), (ForgetNodes(), ScheduleQueue(), AnnounceEnd())),
         (TO_NODES, RunCancelRequested(), (StopNodes((0,)),)),
