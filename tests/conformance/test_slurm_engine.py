@@ -226,7 +226,7 @@ def accounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm
 def test_the_accounting_remembers_what_slurmctld_has_forgotten(accounted: SlurmArena) -> None:
     engine, cluster = accounted.engine(ENDS), accounted.cluster
     handles = {name: engine.submit(engine.prepare(_small(accounted, name))) for name in OUTCOMES}
-    wait_until(lambda: set(os.listdir(accounted.folder)) == set(OUTCOMES))
+    wait_until(lambda: set(os.listdir(accounted.folder)) == set(OUTCOMES), 300)
     job = {name: json.loads(handle)["job"] for name, handle in handles.items()}
     cluster.call("scontrol", "update", f"jobid={job['late']}", "EndTime=now")
     cluster.call("scontrol", "update", f"nodename={cluster.nodes[2]}", "state=down", "reason=test")
@@ -236,8 +236,8 @@ def test_the_accounting_remembers_what_slurmctld_has_forgotten(accounted: SlurmA
     def all_ended() -> bool:
         return all(seen.state == "exited" for seen in engine.poll(list(handles.values())).values())
 
-    wait_until(all_ended)
-    wait_until(lambda: not cluster.call("squeue", "--noheader", "--states=all"))
+    wait_until(all_ended, 300)
+    wait_until(lambda: not cluster.call("squeue", "--noheader", "--states=all"), 300)
     seen = SlurmEngine().poll(list(handles.values()))
     assert {name: (seen[handle].ended_by, seen[handle].codes[0]) for name, handle in handles.items()} == OUTCOMES
     assert all(seen[handle].state == "exited" for handle in handles.values())
