@@ -99,7 +99,7 @@ class History:
 
     def __init__(self, goal: str, courses: Optional[Mapping[str, Sequence[float]]] = None) -> None:
         self.sign = 1.0 if goal == MAXIMIZE else -1.0
-        self.leader = -math.inf
+        self._leaders: List[float] = []  # the best value of any trial at each interval
         self._courses: Dict[str, _Course] = {}
         for trial, values in (courses or {}).items():
             for value in values:
@@ -114,7 +114,9 @@ class History:
             course.total, course.known = course.total + signed, course.known + 1
         course.averages.append(course.total / course.known if course.known else -math.inf)
         course.best = max(course.best, signed)
-        self.leader = max(self.leader, signed)
+        if len(course.values) > len(self._leaders):
+            self._leaders.append(-math.inf)
+        self._leaders[len(course.values) - 1] = max(self._leaders[len(course.values) - 1], signed)
 
     def length(self, trial: str) -> int:
         """Return the number of values that a trial has logged."""
@@ -127,6 +129,10 @@ class History:
 
     def best(self, trial: str) -> float:
         return self._courses[trial].best
+
+    def leader(self, interval: int) -> float:
+        """Return the best value that any trial has logged up to the interval."""
+        return max(self._leaders[:interval], default=-math.inf)
 
     def at(self, interval: int) -> Dict[str, float]:
         """Return the value of each trial that has reached the interval."""
@@ -156,18 +162,20 @@ def _never(policy: Policy, trial: str, interval: int, history: History) -> Optio
 
 
 def _bandit(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
-    own, leader, sign = history.best(trial), history.leader, history.sign
+    own, leader, sign = history.best(trial), history.leader(interval), history.sign
     if policy.slack_amount is not None:
         is_behind = leader - own > policy.slack_amount
         slack = f"slack amount {policy.slack_amount:g}"
     else:
         factor = 1.0 + (policy.slack_factor or 0.0)
-        # In the goal's own sign: a run that maximizes must reach best / factor, one that minimizes best * factor.
-        is_behind = own * factor < leader if sign > 0 else -own > -leader * factor
+        # A metric above 0 that is maximized must reach best / factor, and one that is minimized best * factor. Below
+        # 0 it is the other way round: the slack would otherwise demand more than the best trial itself has.
+        is_behind = own * factor < leader if leader > 0 else own < leader * factor
         slack = f"slack factor {policy.slack_factor:g}"
     if not is_behind:
         return None
-    return f"its best is {_plain(sign * own)}, and the best trial has {_plain(sign * leader)} ({slack})"
+    best = f"the best trial has {_plain(sign * leader)} at interval {interval}"
+    return f"its best is {_plain(sign * own)}, and {best} ({slack})"
 
 
 def _median(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:

@@ -36,6 +36,21 @@ def test_bandit_compares_the_best_so_far_and_not_the_last_value() -> None:
     assert stops(policy, MAXIMIZE, [0.7, 0.1], [0.85])
 
 
+def test_bandit_compares_trials_after_as_many_intervals() -> None:
+    policy, leader = Policy("bandit", slack_factor=0.2), [1.0, 0.5, 0.1]
+    assert not stops(policy, MINIMIZE, [1.1], leader), "the leader began no better"
+    assert stops(policy, MINIMIZE, [1.1, 1.1], leader)
+    assert not stops(policy, MINIMIZE, [1.1, 0.55], leader)
+
+
+@pytest.mark.parametrize("goal, best, own, worse", [(MAXIMIZE, -1.0, -1.1, -1.3), (MINIMIZE, -1.3, -1.1, -1.0)])
+def test_bandit_allows_the_slack_factor_below_zero(goal: str, best: float, own: float, worse: float) -> None:
+    policy = Policy("bandit", slack_factor=0.2)
+    assert not stops(policy, goal, [best], [own])
+    assert not stops(policy, goal, [own], [best])
+    assert stops(policy, goal, [worse], [best])
+
+
 def test_intervals_before_the_delay_and_between_evaluations_do_not_count() -> None:
     policy = Policy("bandit", evaluation_interval=2, delay_evaluation=3, slack_amount=0.0)
     found = [stops(policy, MAXIMIZE, [0.0] * count, [1.0]) for count in range(1, 7)]
@@ -84,7 +99,7 @@ def test_nan_counts_as_worst() -> None:
 
 def test_the_reason_names_both_values() -> None:
     found = reason_to_stop(Policy("bandit", slack_factor=0.1), "a", History(MINIMIZE, {"a": [3.0], "b": [1.5]}))
-    assert found == "its best is 3, and the best trial has 1.5 (slack factor 0.1)"
+    assert found == "its best is 3, and the best trial has 1.5 at interval 1 (slack factor 0.1)"
 
 
 @pytest.mark.parametrize(
