@@ -6,14 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from footplate.domain.records import Cause, Outcome
-from footplate.domain.runs.controllers import Child, ChildEnded, ControllerEvent
+from footplate.domain.runs.controllers import Child, ChildEnded, ChildMetric, ControllerEvent
 from footplate.domain.tuning import search_space
-from footplate.domain.tuning.sweeps import SweepSpec, best_of
+from footplate.domain.tuning.sweeps import SweepSpec
 
 _FIRST_TRIALS = 3
 """A sweep whose first trials all fail is given up: the others would fail the same way."""
 
-_ARGUMENT_ERRORS = ("error: unrecognized arguments", "error: argument ", "error: the following arguments are required")
+_ARGUMENT_ERRORS = {
+    "error: unrecognized arguments": "add arguments {names} to the script",
+    "error: argument ": "give {names} values that the script takes",
+    "error: the following arguments are required": "give them beside {names}, as arguments of the script",
+}
+"""What argparse says, and the next step."""
 
 
 def hopeless(
@@ -21,15 +26,16 @@ def hopeless(
 ) -> Outcome | None:
     """Return why the first trials show that no trial can succeed; None if they do not."""
     ended = [child for child in children.values() if child.has_ended]
-    if any(best_of(child.metrics.get(spec.primary.metric), spec.primary.goal) is not None for child in ended):
+    if any(_has_numbers(child.metrics.get(spec.primary.metric)) for child in ended):
         return None
     for child in ended:
         cause = child.outcome.cause if child.outcome is not None else None
         words = " ".join([cause.message, *(cause.last_lines or ())]) if cause is not None else ""
-        if any(known in words for known in _ARGUMENT_ERRORS):
+        hint = next((hint for known, hint in _ARGUMENT_ERRORS.items() if known in words), None)
+        if hint is not None:
             message = f"the script does not take the parameters of the sweep: {_argument_error(words)}"
             names = ", ".join(search_space.to_arguments(trials[int(child.key)])[::2])
-            return Outcome("failed", Cause("bad_parameters", message, f"add arguments {names} to the script"))
+            return Outcome("failed", Cause("bad_parameters", message, hint.format(names=names)))
         if child.status == "Completed":
             return Outcome("failed", _no_metric(spec, child, event))
     failed = [child for child in ended if child.status == "Failed"]
@@ -38,11 +44,23 @@ def hopeless(
     return None
 
 
+def _has_numbers(logged: ChildMetric | None) -> bool:
+    """Whether a metric was logged as numbers. NaN is one: a trial may diverge, and the next one need not."""
+    return logged is not None and (logged.min is not None or logged.last is not None)
+
+
 def _argument_error(words: str) -> str:
     return words[words.index("error: ") + len("error: ") :].strip()[:300]
 
 
 def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:
+    text = child.metrics.get(spec.primary.metric)
+    if text is not None:
+        return Cause(
+            "no_primary_metric",
+            f"trial {child.key} logged {spec.primary.metric!r} {text.count} times, but never a number",
+            f"log a number: run.log({spec.primary.metric!r}, float(value))",
+        )
     logged = event.logged if isinstance(event, ChildEnded) and event.run == child.id else ()
     listed = f"it logged {', '.join(logged)}" if logged else "it logged no metric"
     return Cause(

@@ -85,9 +85,10 @@ class Simulation:
         for order in decision.cancel:
             self.end(order.key, "Canceled")
 
-    def end(self, key: str, status: str) -> None:
+    def end(self, key: str, status: str, **logged: ChildMetric) -> None:
         self.now += 1.0
-        self.children[key] = replace(self.children[key], status=status, ended=self.now)
+        metrics = {**self.children[key].metrics, **logged}
+        self.children[key] = replace(self.children[key], status=status, ended=self.now, metrics=metrics)
         self.consult(ChildEnded(self.children[key].id, tuple(self.children[key].metrics)))
 
     def take_step(self, key: str) -> None:
@@ -262,6 +263,20 @@ def test_a_trial_that_logs_nan_does_not_count() -> None:
     values = [note["values"] for note in simulation.notes if "tell" in note]
     assert None in values and any(value is not None for value in values)
     assert simulation.outcome == Outcome("completed")
+
+
+def test_a_first_trial_that_logs_nan_does_not_end_the_sweep() -> None:
+    simulation = Simulation(spec(4, max_concurrent=1))
+    simulation.end("0", "Completed", score=ChildMetric(3, last=math.nan))
+    assert simulation.run().outcome == Outcome("completed")
+
+
+def test_a_metric_that_is_text_ends_the_sweep_with_a_hint() -> None:
+    simulation = Simulation(spec(4, max_concurrent=1))
+    simulation.end("0", "Completed", score=ChildMetric(3, last=None))
+    assert simulation.outcome is not None and simulation.outcome.cause is not None
+    assert simulation.outcome.cause.message == "trial 0 logged 'score' 3 times, but never a number"
+    assert "float(value)" in simulation.outcome.cause.hint
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union, cast
 
+from footplate.domain.floats import untag_float
 from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.early_stopping import MAXIMIZE
 from footplate.domain.tuning.search_space import to_arguments
@@ -88,10 +89,10 @@ class HyperDriveRun(Run):
             metric: The name of the metric.
 
         Returns:
-            The values in the order in which they were logged.
+            The numbers in the order in which they were logged.
         """
         found = self._session.api.metrics.read(run, name=metric)
-        return [float(point[2]) for series in found.get(run, []) for point in series.points]
+        return _numbers([untag_float(point[2]) for series in found.get(run, []) for point in series.points])
 
     def to_optuna(self, storage: Any = None, study_name: Optional[str] = None) -> Any:
         """Write the trials to an Optuna study. Azure has no such method.
@@ -111,7 +112,7 @@ class HyperDriveRun(Run):
                 print(sweep.to_optuna(storage="sqlite:///study.db").best_params)
         """
         sweep, metrics = self.sweep, self.get_metrics(self.sweep.primary.metric)
-        series = {run: _listed(values.get(sweep.primary.metric)) for run, values in metrics.items()}
+        series = {run: _numbers(values.get(sweep.primary.metric)) for run, values in metrics.items()}
         return export_study(sweep, self.get_trials(), series, storage, study_name or self.id)
 
     def wait_for_change(self, seconds: float = 5.0) -> None:
@@ -307,9 +308,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _listed(value: Any) -> List[float]:
-    values = cast("List[Any]", value) if isinstance(value, list) else [] if value is None else [value]
-    return [float(each) for each in values]
+def _numbers(value: Any) -> List[float]:
+    values = cast("List[Any]", value) if isinstance(value, list) else [value]
+    return [float(each) for each in values if isinstance(each, (int, float))]
 
 
 def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
