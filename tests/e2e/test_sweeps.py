@@ -115,8 +115,11 @@ def test_a_policy_stops_bad_trials_and_the_sweep_completes(workspace: Workspace,
 
 
 def test_a_killed_server_starts_each_trial_once(workspace: Workspace, script: Any, home: Path) -> None:
-    space = BayesianParameterSampling({"--x": uniform(0, 4), "--y": uniform(-1, 1)}, {"seed": 3})
-    config = sweep(script("--pause", 0.05), space, 8)
+    """One trial after the other, so that the sampler learns in the same order with and without a kill."""
+    space = BayesianParameterSampling(
+        {"--x": uniform(0, 4), "--y": uniform(-1, 1)}, {"seed": 3, "n_startup_trials": 2}
+    )
+    config = sweep(script("--pause", 0.05), space, 8, max_concurrent_runs=1)
     first = Experiment(workspace, "once").submit(config)
     for done in (2, 5):
         wait_until(lambda done=done: len(first.get_trials()) > done)
@@ -128,6 +131,9 @@ def test_a_killed_server_starts_each_trial_once(workspace: Workspace, script: An
     assert {trial.status for trial in trials} == {"Completed"}
     assert len({json.dumps(trial.parameters) for trial in trials}) == 8
     assert sorted(child.id for child in first.get_children()) == sorted(f"{first.id}_{n}" for n in range(8))
+    second = Experiment(workspace, "once").submit(config)
+    second.wait_for_completion()
+    assert [trial.parameters for trial in second.get_trials()] == [trial.parameters for trial in trials]
 
 
 def test_a_seed_makes_a_sweep_repeatable(workspace: Workspace, script: Any) -> None:
@@ -149,6 +155,17 @@ def test_a_missing_metric_stops_the_sweep_and_lists_the_others(workspace: Worksp
     assert run.get_status() == "Failed"
     assert "without logging 'accuracy': it logged score, cost" in str(run.get_details()["error"])
     assert len(run.get_trials()) == 1
+
+
+def test_a_trial_that_diverges_does_not_end_the_sweep(workspace: Workspace, script: Any) -> None:
+    space = GridParameterSampling({"--x": choice("nan", 2)})
+    run = Experiment(workspace, "diverges").submit(sweep(script(), space, 2, max_concurrent_runs=1))
+    run.wait_for_completion()
+    diverged, fine = run.get_trials()
+    assert (diverged.status, diverged.best, diverged.intervals) == ("Completed", None, 3)
+    assert [value != value for value in run.get_series(diverged.run, "score")] == [True] * 3
+    assert run.get_best_run_by_primary_metric().id == fine.run
+    assert [trial.state.name for trial in run.to_optuna().trials] == ["FAIL", "COMPLETE"]
 
 
 def test_a_rejected_parameter_stops_the_sweep_with_its_error(workspace: Workspace, script: Any) -> None:
@@ -185,6 +202,10 @@ def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any, tmp_pa
     assert "wrote 3 trials to the study 'mine'" in exported.stderr
     refused = footplate("sweep", "train.py", "--x", "uniform:2..1", "--metric", "score", "--maximize", code=1)
     assert "uniform from 2 to 1" in refused.stderr
+    assert "has ended as Completed" in footplate("sweep", "stop", code=2).stderr
+    swept = footplate("sweep", "train.py", "--x", "one", "--metric", "score", "--maximize", "--trials", "1", code=1)
+    for said in (swept.stderr, footplate("sweep", "show").stderr):
+        assert "argument --x: invalid float value: 'one'\nhint: give --x values that the script takes" in said
 
 
 def test_promoted_trials_go_on_from_their_checkpoints(workspace: Workspace, tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from footplate.cli.console import ago, counted, emit, number, say
 from footplate.cli.context import find_run, json_option, open_workspace, requirements_environment, workspace_option
 from footplate.cli.main import Noun, Unusable
 from footplate.cli.run import experiment_name
-from footplate.cli.sweep_view import parameters, print_trials, summary, watch
+from footplate.cli.sweep_view import parameters, print_trials, say_end, watch
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.targets import LOCAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.sdk.config import yaml_format
@@ -111,7 +112,7 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
         emit([to_json(trial) for trial in trials])
         return
     print_trials(found, trials, spec)
-    say(summary(trials, spec), found.get_status())
+    say_end(found, trials, spec)
 
 
 @sweep.command()
@@ -172,6 +173,9 @@ def export(run_id: str, storage: str, name: str | None, workspace_name: str | No
 def stop(run_id: str, workspace_name: str | None) -> None:
     """Cancel a sweep and the trials that still run."""
     found = _find(run_id, workspace_name)
+    status = found.get_status()
+    if status in TERMINAL:
+        raise Unusable(f"sweep {found.id} has ended as {status}", f"see: footplate sweep show {found.id}")
     found.cancel()
     say(f"{found.id} ends; continue it later with: footplate sweep resume {found.id}")
 

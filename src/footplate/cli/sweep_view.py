@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from footplate.cli.console import counted, duration, emit, is_terminal, number, say, sparkline
+from footplate.cli.console import counted, duration, emit, is_terminal, number, say, sparkline, with_options
 from footplate.cli.follow import CANCELED
 from footplate.cli.tables import table, terminal_lines
 from footplate.domain.codec import to_json
@@ -39,11 +39,17 @@ def watch(found: HyperDriveRun, spec: SweepSpec, as_json: bool) -> int:
         emit([to_json(trial) for trial in trials])
     else:
         print_trials(found, trials, spec)
-    error = found.get_details().get("error")
-    if error:
-        say(str(error.get("error", {}).get("message", error)))
-    say(summary(trials, spec), status)
+    say_end(found, trials, spec)
     return 0 if status == "Completed" else 1
+
+
+def say_end(found: HyperDriveRun, trials: Sequence[TrialView], spec: SweepSpec) -> None:
+    """Say why a sweep failed, if it did, and what came of it."""
+    details = found.get_details()
+    cause = (details.get("error") or {}).get("error")
+    if cause:
+        say(f"{cause['message']}\nhint: {with_options(cause['hint'])}" if cause.get("hint") else cause["message"])
+    say(summary(trials, spec), details["status"])
 
 
 class _Lines:
