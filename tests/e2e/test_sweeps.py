@@ -116,9 +116,7 @@ def test_a_policy_stops_bad_trials_and_the_sweep_completes(workspace: Workspace,
 
 def test_a_killed_server_starts_each_trial_once(workspace: Workspace, script: Any, home: Path) -> None:
     """One trial after the other, so that the sampler learns in the same order with and without a kill."""
-    space = BayesianParameterSampling(
-        {"--x": uniform(0, 4), "--y": uniform(-1, 1)}, {"seed": 3, "n_startup_trials": 2}
-    )
+    space = BayesianParameterSampling({"--x": uniform(0, 4), "--y": uniform(-1, 1)}, {"seed": 3, "n_startup_trials": 2})
     config = sweep(script("--pause", 0.05), space, 8, max_concurrent_runs=1)
     first = Experiment(workspace, "once").submit(config)
     for done in (2, 5):

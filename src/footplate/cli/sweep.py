@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +17,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.targets import LOCAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.sdk.config import yaml_format
+from footplate.sdk.config import yaml
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.runs.run import HYPERDRIVE
@@ -199,9 +198,9 @@ def _settings(script: str, arguments: list[str], given: dict[str, Any]) -> dict[
         return {"script": script, "parameters": _parameters_of(arguments), **given}
     if arguments:
         raise Unusable(f"{arguments[0]!r} is not an option of a sweep from a file", f"add it to {script}")
-    settings: Any = yaml_format.load(Path(script).read_text(encoding="utf-8"))
-    if not isinstance(settings, dict) or "script" not in settings:
-        raise click.UsageError(f"{script} does not name a script")
+    settings: Any = yaml.load_file(script)
+    if not isinstance(settings, dict) or not settings.get("script"):  # pyright: ignore[reportUnknownMemberType]
+        raise Unusable(f"{script} does not name a script", "add a line such as script: train.py")
     folder = os.path.dirname(script)
     return {**settings, "script": os.path.join(folder, str(settings["script"])), **given}  # pyright: ignore
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from footplate.domain.runs.controllers import Child, RestartChild
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.early_stopping import promoted
-from footplate.domain.tuning.sweeps import SweepSpec
+from footplate.domain.tuning.sweeps import SweepSpec, population_of
 
 if TYPE_CHECKING:
     from footplate.tuning.sweep import Sweep
@@ -27,7 +27,7 @@ def most_draws(spec: SweepSpec) -> int:
     """Return how many trials the sampler draws at most; copies of other trials come on top."""
     if spec.policy.kind != "pbt":
         return spec.max_trials
-    return min(spec.max_trials, spec.policy.population or spec.max_concurrent or spec.max_trials)
+    return population_of(spec)
 
 
 def resume_paused(sweep: Sweep) -> None:

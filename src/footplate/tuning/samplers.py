@@ -23,7 +23,7 @@ from typing import Any, Protocol, cast
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.early_stopping import MAXIMIZE
 from footplate.domain.tuning.search_space import Space
-from footplate.domain.tuning.sweeps import PastTrial
+from footplate.domain.tuning.sweeps import MAX_TRIALS, PastTrial
 from footplate.errors import InvalidInput
 
 OPTUNA_HINT = "install it where the server runs: pip install 'footplate[tuning]'"
@@ -119,7 +119,7 @@ class GridSampler:
     """Every combination of the choices, once."""
 
     def __init__(self, context: SamplerContext) -> None:
-        search_space.grid_size(context.space)  # refuses what is not a choice
+        search_space.grid_size(context.space, MAX_TRIALS)  # refuses what is not a choice
         self._points = search_space.grid(context.space)
 
     def ask(self) -> dict[str, Any] | None:

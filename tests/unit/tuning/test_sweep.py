@@ -276,7 +276,7 @@ def test_a_metric_that_is_text_ends_the_sweep_with_a_hint() -> None:
     simulation.end("0", "Completed", score=ChildMetric(3, last=None))
     assert simulation.outcome is not None and simulation.outcome.cause is not None
     assert simulation.outcome.cause.message == "trial 0 logged 'score' 3 times, but never a number"
-    assert "float(value)" in simulation.outcome.cause.hint
+    assert "float(value)" in (simulation.outcome.cause.hint or "")
 
 
 @pytest.mark.parametrize("sampler", ["random", "tpe"])

@@ -41,32 +41,47 @@ def check_policy(policy: Policy) -> None:
     """Raise InvalidInput, naming the field, for a policy that cannot apply."""
     if policy.kind not in _RULES:
         raise InvalidInput(f"policy {policy.kind!r} is unknown", f"use one of {', '.join(_RULES)}")
-    for name, least in (("evaluation_interval", 1), ("delay_evaluation", 0), ("min_intervals", 1)):
+    for name, least in _WHOLE_NUMBERS.items():
         value = getattr(policy, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        is_left_out = value is None and name in _OPTIONAL
+        if not is_left_out and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise InvalidInput(f"{name} is {value!r}", f"give a whole number of at least {least}")
-    if policy.kind == "bandit":
-        _check_slack(policy)
-    if policy.kind == "truncation" and not 1 <= (policy.truncation_percentage or 0) <= 99:
-        raise InvalidInput(f"truncation_percentage is {policy.truncation_percentage!r}", "give 1 to 99")
-    if policy.kind in ("asha", "hyperband") and policy.reduction_factor < 2:
-        raise InvalidInput(f"reduction_factor is {policy.reduction_factor}", "give at least 2")
+    if policy.promote not in (True, False):
+        raise InvalidInput(f"promote is {policy.promote!r}", "give True or False")
     if policy.promote and policy.kind not in ("asha", "hyperband"):
         raise InvalidInput(f"policy {policy.kind} does not promote trials", "use asha or hyperband, or leave it out")
-    if policy.kind == "pbt":
-        _check_population(policy)
-    if policy.kind == "hyperband" and (policy.max_intervals or 0) <= policy.min_intervals:
+    check = _CHECKS.get(policy.kind)
+    if check is not None:
+        check(policy)
+
+
+_OPTIONAL = ("max_intervals", "population", "truncation_percentage")
+_WHOLE_NUMBERS = {
+    "evaluation_interval": 1, "delay_evaluation": 0, "min_intervals": 1, "reduction_factor": 2,
+    "max_intervals": 1, "population": 2, "truncation_percentage": 0,
+}  # fmt: skip
+
+
+def _check_truncation(policy: Policy) -> None:
+    if not 1 <= (policy.truncation_percentage or 0) <= 99:
+        raise InvalidInput(f"truncation_percentage is {policy.truncation_percentage!r}", "give 1 to 99")
+
+
+def _check_rungs(policy: Policy) -> None:
+    most = policy.max_intervals
+    if (most is None and policy.kind == "hyperband") or (most is not None and most <= policy.min_intervals):
         raise InvalidInput(
-            f"max_intervals is {policy.max_intervals!r}",
-            f"give more than min_intervals, which is {policy.min_intervals}",
+            f"max_intervals is {most!r}", f"give more than min_intervals, which is {policy.min_intervals}"
         )
 
 
 def _check_population(policy: Policy) -> None:
-    if not 0 < policy.quantile <= 0.5:
+    if not _is_number(policy.quantile) or not 0 < policy.quantile <= 0.5:
         raise InvalidInput(f"quantile is {policy.quantile!r}", "give more than 0, and at most 0.5")
-    if policy.population is not None and policy.population < 2:
-        raise InvalidInput(f"population is {policy.population!r}", "give at least 2")
+    every, most = policy.evaluation_interval, policy.max_intervals
+    first = math.ceil(max(policy.delay_evaluation, 1) / every) * every
+    if most is not None and most <= first:
+        raise InvalidInput(f"max_intervals is {most!r}", f"give more than {first}, where trials are compared first")
 
 
 def _check_slack(policy: Policy) -> None:
@@ -76,8 +91,21 @@ def _check_slack(policy: Policy) -> None:
             f"slack_factor is {policy.slack_factor!r} and slack_amount is {policy.slack_amount!r}",
             "give exactly one of the two",
         )
-    if not given[0] >= 0 or math.isinf(given[0]):
+    if not _is_number(given[0]) or not given[0] >= 0 or math.isinf(given[0]):
         raise InvalidInput(f"the slack is {given[0]!r}", "give 0 or more")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+_CHECKS: Dict[str, Callable[[Policy], None]] = {
+    "bandit": _check_slack,
+    "truncation": _check_truncation,
+    "asha": _check_rungs,
+    "hyperband": _check_rungs,
+    "pbt": _check_population,
+}
 
 
 @dataclass

@@ -12,6 +12,7 @@ which Azure's own functions return it: `["uniform", [0.1, 1.0]]`. The arguments 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -63,15 +64,13 @@ def check_space(space: Space) -> None:
     """Raise InvalidInput for a space that nothing can be drawn from, naming the parameter and the value."""
     if not space:
         raise InvalidInput("the search space is empty", "give at least one parameter, for example --lr 0.1,0.01")
-    seen: List[str] = []
+    seen: Dict[str, Any] = {}
     for name, expression in space.items():
+        _check_name(name, seen)
         kind, arguments = parse(name, expression)
-        if kind == "when" and arguments[0] not in seen:
-            raise InvalidInput(
-                f"parameter {name!r} depends on {arguments[0]!r}, which does not come before it",
-                "declare the parameter that decides first",
-            )
-        seen.append(name)
+        if kind == "when":
+            _check_condition(name, arguments, seen)
+        seen[name] = expression
 
 
 def draw(space: Space, generator: random.Random) -> Dict[str, Any]:
@@ -129,9 +128,11 @@ def perturb(kind: str, arguments: List[Any], value: Any, generator: random.Rando
 # ── Grids ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def grid_size(space: Space) -> int:
-    """Return the number of combinations of a space of choices alone."""
-    return sum(1 for _ in grid(space)) if _has_conditions(space) else math.prod(len(o) for _, o in _choices(space))
+def grid_size(space: Space, most: int) -> int:
+    """Return the number of combinations of a space of choices alone; with conditions, they are counted up to `most`."""
+    if _has_conditions(space):
+        return sum(1 for _ in itertools.islice(grid(space), most + 1))
+    return math.prod(len(options) for _, options in _choices(space))
 
 
 def grid(space: Space) -> Iterator[Dict[str, Any]]:
@@ -199,6 +200,35 @@ def to_text(values: Mapping[str, Any]) -> str:
 
 
 # ── Checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_name(name: Any, seen: Mapping[str, Any]) -> None:
+    if not isinstance(name, str) or not name.strip("-"):
+        raise InvalidInput(f"{name!r} is not the name of a parameter", "give the script's argument, such as --lr")
+    twin = next((other for other in seen if to_arguments({other: 0}) == to_arguments({name: 0})), None)
+    if twin is not None:
+        raise InvalidInput(f"parameters {twin!r} and {name!r} are the same argument", "leave one of them out")
+
+
+def _check_condition(name: str, arguments: List[Any], seen: Mapping[str, Any]) -> None:
+    """Refuse a condition on a parameter that is not drawn before this one, or on values that it never has."""
+    other, values, inner = arguments
+    if other not in seen:
+        raise InvalidInput(
+            f"parameter {name!r} depends on {other!r}, which does not come before it",
+            "declare the parameter that decides first",
+        )
+    kind, options = parse(other, seen[other])
+    while kind == "when":
+        kind, options = parse(other, options[2])
+    if kind == "choice" and not any(value in options for value in values):
+        raise InvalidInput(
+            f"parameter {name!r} is drawn if {other!r} is one of {values!r}, which it never is",
+            f"{other!r} is one of {options!r}",
+        )
+    kind, arguments = parse(name, inner)
+    if kind == "when":
+        _check_condition(name, arguments, seen)
 
 
 def _check_choice(name: str, kind: str, arguments: List[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -123,6 +124,11 @@ class SweepAnalysis:
     note: Optional[str] = None  # why there is no importance
 
 
+def new_seed() -> int:
+    """Return the seed of a sweep that has none of its own."""
+    return random.SystemRandom().randrange(2**32)
+
+
 def best_of(summary: Optional[ChildMetric], goal: str) -> Optional[float]:
     """Return the best value over a whole series, as Azure does, and not the last; None without a number."""
     if summary is None:
@@ -191,19 +197,22 @@ def check_sweep(spec: SweepSpec) -> None:
             raise InvalidInput(
                 f"the goal of {objective.metric!r} is {objective.goal!r}", f"use {MAXIMIZE} or {MINIMIZE}"
             )
-    for name, value in (("max_trials", spec.max_trials), ("max_concurrent", spec.max_concurrent)):
+    for words, value in (("trials", spec.max_trials), ("trials at once", spec.max_concurrent)):
         if value is not None and (isinstance(value, bool) or not 1 <= value <= MAX_TRIALS):
-            raise InvalidInput(f"{name} is {value!r}", f"give 1 to {MAX_TRIALS:,}")
+            raise InvalidInput(f"the sweep has {value!r} {words}", f"give 1 to {MAX_TRIALS:,}")
     if not 0 < spec.max_seconds < float("inf"):
-        raise InvalidInput(f"max_seconds is {spec.max_seconds:g}", "give a positive number of seconds")
-    if spec.sampler == "grid":
-        size = search_space.grid_size(spec.space)
-        if size > MAX_TRIALS:
-            raise InvalidInput(f"the grid has {size:,} combinations", f"give values for at most {MAX_TRIALS:,} of them")
+        raise InvalidInput(f"the time limit of the sweep is {spec.max_seconds:g} s", "give a positive time")
+    if spec.sampler == "grid" and search_space.grid_size(spec.space, MAX_TRIALS) > MAX_TRIALS:
+        raise InvalidInput(f"the grid has more than {MAX_TRIALS:,} combinations", "give fewer values")
     for constraint in spec.constraints:
         _check_constraint(constraint)
     check_policy(spec.policy)
     _check_policy_applies(spec)
+
+
+def population_of(spec: SweepSpec) -> int:
+    """Return how many trials of population-based training the sampler draws; copies come on top."""
+    return min(spec.max_trials, spec.policy.population or spec.max_concurrent or spec.max_trials)
 
 
 def idle_policy(spec: SweepSpec) -> Optional[str]:
@@ -231,4 +240,14 @@ def _check_policy_applies(spec: SweepSpec) -> None:
         raise InvalidInput(
             f"policy {kind} needs one objective, and there are {len(spec.objectives)}",
             "leave the policy out, or optimize one metric",
+        )
+    if kind == "asha" and spec.policy.promote and spec.max_trials < spec.policy.reduction_factor:
+        raise InvalidInput(
+            f"one trial in {spec.policy.reduction_factor} is promoted, and there are {spec.max_trials}: none would end",
+            "give more trials, a smaller reduction_factor, or no promote",
+        )
+    if kind == "pbt" and population_of(spec) >= spec.max_trials:
+        raise InvalidInput(
+            f"the population takes all {spec.max_trials} trials, and a copy counts as one: none would be replaced",
+            "give more trials than the population has",
         )

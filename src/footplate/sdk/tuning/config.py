@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from enum import Enum
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union, cast
 
-from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep, idle_policy
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep, idle_policy, new_seed
 from footplate.errors import InvalidInput
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import Estimator
@@ -117,12 +116,13 @@ class HyperDriveConfig:
         Azure has neither. With several objectives, `run.get_pareto_front()` returns the best trials.
         """
         _check_target(estimator, run_config, pipeline)
-        _check_types(hyperparameter_sampling, policy)
+        _check_types(hyperparameter_sampling, policy, primary_metric_name)
         self.hyperparameter_sampling = hyperparameter_sampling
         self.primary_metric_name = primary_metric_name
         self.primary_metric_goal = _goal(primary_metric_goal)
         self.max_total_runs = _at_least_one("max_total_runs", max_total_runs)
-        self.max_concurrent_runs = _at_least_one("max_concurrent_runs", max_concurrent_runs or max_total_runs)
+        at_once = max_total_runs if max_concurrent_runs is None else max_concurrent_runs
+        self.max_concurrent_runs = _at_least_one("max_concurrent_runs", at_once)
         self.max_duration_minutes = max_duration_minutes
         self.policy = policy if policy is not None else NoTerminationPolicy()
         self.estimator = estimator
@@ -159,13 +159,16 @@ class HyperDriveConfig:
             max_seconds=self.max_duration_minutes * 60.0,
             sampler=sampling.sampler,
             sampler_options=options,
-            seed=random.SystemRandom().randrange(2**32) if seed is None else int(seed),
+            seed=new_seed() if seed is None else seed,
             policy=self.policy.rule,
             resume_from=tuple(_run_id(run) for run in self.resume_from),
             resume_trials=tuple(_run_id(run) for run in self.resume_child_runs),
         )
 
     def _check(self) -> None:
+        seed = self.hyperparameter_sampling.properties.get("seed")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise HyperDriveConfigException(f"the seed is {seed!r}", hint="give a whole number")
         learns = isinstance(self.hyperparameter_sampling, BayesianParameterSampling)
         if learns and self.policy.rule.kind != "none":
             raise HyperDriveConfigException(
@@ -244,7 +247,9 @@ def _check_target(estimator: Any, run_config: Any, pipeline: Any) -> None:
         )
 
 
-def _check_types(sampling: Any, policy: Any) -> None:
+def _check_types(sampling: Any, policy: Any, metric: Any) -> None:
+    if not isinstance(metric, str):
+        raise HyperDriveConfigException(f"primary_metric_name is {metric!r}", hint="name the metric that trials log")
     if not isinstance(sampling, HyperParameterSampling):
         raise HyperDriveConfigException(
             f"hyperparameter_sampling is {sampling!r:.80}", hint="give RandomParameterSampling({…}) or another sampling"

@@ -6,6 +6,7 @@ stores it as JSON goes on working. `domain/tuning/search_space` knows how to che
 
 from __future__ import annotations
 
+import json
 from typing import Any, List, Sequence, cast
 
 from footplate.domain.tuning import search_space
@@ -30,8 +31,15 @@ def choice(*options: Any) -> List[Any]:
     Example:
         space = {"--batch-size": choice(16, 32, 64), "--layers": choice(range(1, 5))}
     """
-    is_one_sequence = len(options) == 1 and isinstance(options[0], (list, range, tuple))
-    values = list(cast("Sequence[Any]", options[0]) if is_one_sequence else options)
+    given = [_plain(option) for option in options]
+    is_one_sequence = len(given) == 1 and isinstance(given[0], (list, range, tuple))
+    values = [_plain(value) for value in (cast("Sequence[Any]", given[0]) if is_one_sequence else given)]
+    try:
+        json.dumps(values)
+    except (TypeError, ValueError):
+        raise HyperDriveConfigException(
+            f"choice got {values!r:.80}", hint="give numbers, texts, booleans, or lists and dicts of them"
+        ) from None
     return _checked("choice", values, [values])
 
 
@@ -251,7 +259,13 @@ def flat(expression: Any) -> Any:
     return ["choice", options] if kind == "choice" and isinstance(options, list) else expression
 
 
+def _plain(value: Any) -> Any:
+    """Return a number or an array of NumPy as Python's own."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _checked(kind: str, arguments: List[Any], shown: Any = None) -> List[Any]:
+    arguments = [_plain(argument) for argument in arguments]
     try:
         search_space.parse(kind, [kind, arguments])
     except InvalidInput as error:

@@ -13,24 +13,63 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Dict, List, Mapping, Sequence, Tuple, cast
+from dataclasses import dataclass, field, fields
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
+from footplate.domain.codec import from_json
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
 from footplate.domain.tuning.search_space import KINDS, grid_size
-from footplate.domain.tuning.sweeps import MAX_TRIALS, Constraint, Objective, SweepSpec, check_sweep, idle_policy
+from footplate.domain.tuning.sweeps import (
+    MAX_TRIALS,
+    WEEK_SECONDS,
+    Constraint,
+    Objective,
+    SweepSpec,
+    check_sweep,
+    idle_policy,
+    new_seed,
+)
 from footplate.errors import InvalidInput
 
 _TRIALS = 20
 _LOG_BOUNDS = ("loguniform", "qloguniform")
-_FIELDS = (
-    "script", "arguments", "metric", "goal", "trials", "concurrent", "minutes", "sampler", "options", "seed", "policy",
-    "parameters", "experiment", "target", "requirements", "objectives", "constraints", "resume_from",
-)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """The fields of a sweep in YAML. Those of the type Any take several forms."""
+
+    script: str = ""
+    arguments: Any = None
+    metric: Any = ""  # a name, or {name: goal}
+    goal: Optional[str] = None
+    trials: Optional[int] = None
+    concurrent: Optional[int] = None
+    minutes: float = WEEK_SECONDS / 60
+    sampler: str = "random"
+    options: Dict[str, Any] = field(default_factory=lambda: {})
+    seed: Optional[int] = None
+    policy: Any = "none"  # a kind, or {kind: …, slack_factor: …}
+    parameters: Dict[str, Any] = field(default_factory=lambda: {})
+    experiment: Optional[str] = None
+    target: Optional[str] = None
+    requirements: Optional[str] = None
+    objectives: Tuple[str, ...] = ()
+    constraints: Any = ()  # texts, or {metric: {at_most: …}}
+    resume_from: Any = ()  # a run, or several
+
+
+_RANGES = tuple(kind for kind in KINDS if kind not in ("choice", "when"))
+_FIELDS = tuple(each.name for each in fields(SweepFile))
 
 
 def parse_expression(name: str, text: str) -> List[Any]:
     """Return the expression that a text on the command line describes."""
     kind, _, rest = text.partition(":")
+    if kind not in KINDS and kind.isalpha() and ".." in rest and "/" not in rest:
+        raise InvalidInput(
+            f"parameter {name!r}: {kind!r} in {text!r} is not a kind of range", f"use one of {', '.join(_RANGES)}"
+        )
     if kind not in KINDS or not rest:
         return ["choice", [parse_value(part) for part in text.split(",")]]
     bounds, _, step = rest.partition(":")
@@ -74,14 +113,16 @@ def _expression(name: str, given: Any) -> List[Any]:
     if isinstance(given, str):
         return parse_expression(name, given)
     if not isinstance(given, dict):
-        return ["choice", _items(given)]
-    fields = dict(cast("Mapping[str, Any]", given))
-    condition: Mapping[str, Any] = fields.pop("when", None) or {}
-    if len(fields) != 1:
+        return ["choice", [] if given is None else _items(given)]
+    ranges = dict(cast("Mapping[str, Any]", given))
+    condition: Any = ranges.pop("when", None) or {}
+    if len(ranges) != 1:
         raise InvalidInput(f"parameter {name!r} is {given!r}", "give one range, for example {uniform: [0, 1]}")
-    ((kind, bounds),) = fields.items()
+    if not isinstance(condition, dict):
+        raise InvalidInput(f"parameter {name!r}: when is {condition!r}", "write for example when: {kernel: [rbf]}")
+    ((kind, bounds),) = ranges.items()
     inner = plain_bounds(name, kind, _items(bounds))
-    for other, values in condition.items():
+    for other, values in cast("Mapping[str, Any]", condition).items():
         inner = ["when", [other, _items(values), inner]]
     return inner
 
@@ -91,23 +132,24 @@ def _items(value: Any) -> List[Any]:
 
 
 def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
-    """Return the sweep that a YAML file describes; an unknown field is refused by name."""
+    """Return the sweep that a YAML file describes; an unknown field, or one of the wrong type, is refused by name."""
     for name in given:
         if name not in _FIELDS:
             raise InvalidInput(f"the sweep has an unknown field {name!r}", f"the fields are {', '.join(_FIELDS)}")
-    policy: Mapping[str, Any] = given.get("policy") or {}
+    file = from_json(SweepFile, {name: value for name, value in given.items() if value is not None}, where="sweep")
+    space = space_of(file.parameters)
     made = SweepSpec(
-        space=space_of(given.get("parameters") or {}),
-        objectives=_objectives(given),
-        max_trials=_trials(given),
-        max_concurrent=None if given.get("concurrent") is None else int(given["concurrent"]),
-        max_seconds=float(given.get("minutes") or 10080) * 60.0,
-        sampler=str(given.get("sampler") or "random"),
-        sampler_options=dict(given.get("options") or {}),
-        seed=int(given.get("seed") or 0),
-        policy=_policy({"kind": policy} if isinstance(policy, str) else policy),
-        constraints=_constraints(given.get("constraints") or ()),
-        resume_from=tuple(map(str, _items(given.get("resume_from") or []))),
+        space=space,
+        objectives=_objectives(file),
+        max_trials=_trials(file, space),
+        max_concurrent=file.concurrent,
+        max_seconds=file.minutes * 60.0,
+        sampler=file.sampler,
+        sampler_options=file.options,
+        seed=new_seed() if file.seed is None else file.seed,
+        policy=_policy(file.policy),
+        constraints=_constraints(file.constraints),
+        resume_from=tuple(map(str, _items(file.resume_from))),
     )
     check_sweep(made)
     idle = idle_policy(made)
@@ -116,42 +158,53 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
     return made
 
 
-def _trials(given: Mapping[str, Any]) -> int:
+def _trials(file: SweepFile, space: Mapping[str, Any]) -> int:
     """Return the number of trials: by default the size of a grid. A grid that would be cut short is refused."""
-    if given.get("sampler") != "grid" or not given.get("parameters"):
-        return int(given.get("trials") or _TRIALS)
-    size = grid_size(space_of(given["parameters"]))
-    limit = int(given.get("trials") or MAX_TRIALS)
+    if file.sampler != "grid":
+        return _TRIALS if file.trials is None else file.trials
+    size, limit = grid_size(space, MAX_TRIALS), MAX_TRIALS if file.trials is None else file.trials
     if size > limit:
+        shown = f"{size:,}" if size <= MAX_TRIALS else f"more than {MAX_TRIALS:,}"
         raise InvalidInput(
-            f"the grid has {size:,} combinations, and the limit is {limit:,} trials",
+            f"the grid has {shown} combinations, and the limit is {limit:,} trials",
             "allow more trials, give fewer values, or use the sampler random",
         )
     return size
 
 
-def _objectives(given: Mapping[str, Any]) -> Tuple[Objective, ...]:
-    metric: Any = given.get("metric")
-    named = cast("Mapping[str, Any]", metric) if isinstance(metric, dict) else None
-    goals: Mapping[str, Any] = named or {str(given.get("metric") or ""): given.get("goal")}
-    more = [str(text).rpartition(":") for text in given.get("objectives") or ()]
-    return tuple(Objective(name, _goal(name, goal)) for name, goal in (*goals.items(), *((n, g) for n, _, g in more)))
+def _objectives(file: SweepFile) -> Tuple[Objective, ...]:
+    metric: Any = file.metric
+    named = cast("Mapping[str, Any]", metric) if isinstance(metric, dict) else {str(metric): file.goal}
+    if not any(named):
+        raise InvalidInput("the sweep has no metric to optimize", "name the metric that the script logs")
+    goals: List[Tuple[str, Any]] = list(named.items())
+    for text in file.objectives:
+        name, found, goal = text.rpartition(":")
+        if not found:
+            raise InvalidInput(f"{text!r} is not an objective", "write for example latency:minimize")
+        goals.append((name, goal))
+    return tuple(Objective(name, _goal(name, goal)) for name, goal in goals)
 
 
 def _constraints(given: Any) -> Tuple[Constraint, ...]:
     """Return the constraints of a list of texts like `memory<=100`, or of a mapping {memory: {at_most: 100}}."""
-    if isinstance(given, dict):
-        named = cast("Mapping[str, Mapping[str, Any]]", given)
-        return tuple(Constraint(name, bounds.get("at_most"), bounds.get("at_least")) for name, bounds in named.items())
-    return tuple(_constraint(str(text)) for text in given)
+    if not isinstance(given, dict):
+        return tuple(_constraint(str(text)) for text in _items(given))
+    made: List[Constraint] = []
+    for name, bounds in cast("Mapping[str, Any]", given).items():
+        if not isinstance(bounds, dict):
+            raise InvalidInput(f"the constraint on {name!r} is {bounds!r}", "write for example {at_most: 100}")
+        read = {"metric": name, **cast("Mapping[str, Any]", bounds)}
+        made.append(from_json(Constraint, read, strict=True, where=f"constraints.{name}"))
+    return tuple(made)
 
 
 def _constraint(text: str) -> Constraint:
-    for sign, field in (("<=", "at_most"), (">=", "at_least")):
+    for sign, side in (("<=", "at_most"), (">=", "at_least")):
         metric, found, bound = text.partition(sign)
         if found:
             try:
-                return Constraint(metric.strip(), **{field: float(bound)})
+                return Constraint(metric.strip(), **{side: float(bound)})
             except ValueError:
                 break
     raise InvalidInput(f"{text!r} is not a constraint", "write for example 'memory<=100' or 'f1>=0.8'")
@@ -165,8 +218,8 @@ def _goal(metric: str, goal: Any) -> str:
     return str(goal)
 
 
-def _policy(given: Mapping[str, Any]) -> Policy:
-    try:
-        return Policy(**given)
-    except TypeError as error:
-        raise InvalidInput(f"policy {dict(given)!r}: {error}", "name its kind and its own fields") from None
+def _policy(given: Any) -> Policy:
+    read: Any = {"kind": given} if isinstance(given, str) else given
+    if not isinstance(read, dict) or "kind" not in read:
+        raise InvalidInput(f"policy is {given!r}", "write for example {kind: bandit, slack_factor: 0.1}")
+    return from_json(Policy, read, strict=True, where="policy")

@@ -58,7 +58,7 @@ def test_the_same_seed_draws_the_same_values() -> None:
 def test_grid_points_by_number_are_those_of_the_walk(sizes: list[int]) -> None:
     space = {f"p{n}": ["choice", list(range(size))] for n, size in enumerate(sizes)}
     walked = list(search_space.grid(space))
-    assert len(walked) == search_space.grid_size(space) == math.prod(sizes)
+    assert len(walked) == search_space.grid_size(space, 1000) == math.prod(sizes)
     assert [search_space.grid_point(space, n) for n in range(len(walked))] == walked
     assert search_space.grid_point(space, len(walked)) is None
 
@@ -66,13 +66,19 @@ def test_grid_points_by_number_are_those_of_the_walk(sizes: list[int]) -> None:
 def test_a_grid_leaves_out_parameters_whose_condition_fails() -> None:
     space = {"a": ["choice", [1, 2]], "b": ["when", ["a", [2], ["choice", ["x", "y"]]]]}
     assert list(search_space.grid(space)) == [{"a": 1}, {"a": 2, "b": "x"}, {"a": 2, "b": "y"}]
-    assert search_space.grid_size(space) == 3
+    assert search_space.grid_size(space, 1000) == 3
     assert search_space.grid_point(space, 2) == {"a": 2, "b": "y"}
+
+
+def test_a_huge_conditional_grid_is_counted_up_to_a_limit() -> None:
+    space: dict[str, Any] = {f"p{n}": ["choice", list(range(10))] for n in range(12)}
+    space["last"] = ["when", ["p0", [1], ["choice", [1, 2]]]]
+    assert search_space.grid_size(space, 1000) == 1001
 
 
 def test_a_grid_of_anything_but_choices_is_refused() -> None:
     with pytest.raises(InvalidInput, match="'lr' is uniform, and a grid needs choices"):
-        search_space.grid_size({"lr": ["uniform", [0, 1]]})
+        search_space.grid_size({"lr": ["uniform", [0, 1]]}, 1000)
 
 
 def test_names_without_dashes_get_them() -> None:
@@ -97,6 +103,10 @@ def test_names_without_dashes_get_them() -> None:
         ({"a": ["randint", [0]]}, "randint got 0"),
         ({"b": ["when", ["a", [1], ["choice", [1]]]]}, "'b' depends on 'a', which does not come before it"),
         ({"a": ["choice", [1]], "b": ["when", ["a", [], ["choice", [1]]]]}, "when got 'a' and"),
+        ({"a": ["choice", [1]], "b": ["when", ["a", [2], ["choice", [1]]]]}, "'a' is one of .2., which it never is"),
+        ({"": ["choice", [1]]}, "'' is not the name of a parameter"),
+        ({3: ["choice", [1]]}, "3 is not the name of a parameter"),
+        ({"--a": ["choice", [1]], "a": ["choice", [1]]}, "parameters '--a' and 'a' are the same argument"),
     ],
 )
 def test_a_space_that_nothing_can_be_drawn_from_is_refused(space: dict[str, Any], words: str) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from footplate import ScriptRunConfig
@@ -31,6 +32,7 @@ from footplate.sdk.tuning.policy import (
     HyperbandPolicy,
     MedianStoppingPolicy,
     NoTerminationPolicy,
+    PopulationBasedTraining,
     TruncationSelectionPolicy,
 )
 from footplate.sdk.tuning.sampling import (
@@ -50,7 +52,9 @@ def script(tmp_path: Path) -> ScriptRunConfig:
 
 
 def sweep(script: ScriptRunConfig, sampling: Any = SAMPLING, **options: Any) -> HyperDriveConfig:
-    return HyperDriveConfig(sampling, "accuracy", PrimaryMetricGoal.MAXIMIZE, 8, run_config=script, **options)
+    options.setdefault("primary_metric_name", "accuracy")
+    goal = PrimaryMetricGoal.MAXIMIZE
+    return HyperDriveConfig(sampling, primary_metric_goal=goal, max_total_runs=8, run_config=script, **options)
 
 
 def test_expressions_are_the_lists_that_azure_returns() -> None:
@@ -64,6 +68,11 @@ def test_expressions_are_the_lists_that_azure_returns() -> None:
     assert when("a", [1], choice(1, 2)) == ["when", ["a", [1], ["choice", [1, 2]]]]
 
 
+def test_numbers_and_arrays_of_numpy_become_plain() -> None:
+    assert choice(numpy.arange(3)) == choice(list(numpy.arange(3))) == ["choice", [[0, 1, 2]]]
+    assert json.dumps([choice(numpy.int64(1), 2.5), quniform(numpy.int64(1), numpy.float32(9), 2)])
+
+
 @pytest.mark.parametrize(
     "make, words",
     [
@@ -72,6 +81,7 @@ def test_expressions_are_the_lists_that_azure_returns() -> None:
         (lambda: quniform(1, 9, 0.5), "q of quniform is 0.5"),
         (choice, "no options"),
         (lambda: randint(0), "randint got 0"),
+        (lambda: choice({1, 2}, 3), r"choice got \[{1, 2}, 3\]"),
         (BanditPolicy, "slack_factor is None"),
         (lambda: TruncationSelectionPolicy(0), "truncation_percentage is 0"),
         (lambda: GridParameterSampling({"a": uniform(0, 1)}), "'a' is uniform, which GridParameterSampling"),
@@ -127,9 +137,15 @@ def test_exactly_one_of_estimator_run_config_and_pipeline(script: ScriptRunConfi
         ({"policy": 3}, "policy is 3"),
         ({"max_concurrent_runs": -1}, "max_concurrent_runs is -1"),
         ({"resume_from": list("abcdef")}, "resume_from names 6 sweeps"),
-        ({"max_duration_minutes": 0}, "max_seconds is 0"),
-        ({"max_duration_minutes": float("inf")}, "max_seconds is inf"),
-        ({"max_concurrent_runs": 10**6}, "max_concurrent is 1000000"),
+        ({"max_duration_minutes": 0}, "time limit of the sweep is 0 s"),
+        ({"max_duration_minutes": float("inf")}, "time limit of the sweep is inf s"),
+        ({"max_concurrent_runs": 10**6}, "the sweep has 1000000 trials at once"),
+        ({"max_concurrent_runs": 0}, "max_concurrent_runs is 0"),
+        ({"primary_metric_name": 5}, "primary_metric_name is 5"),
+        ({"sampling": RandomParameterSampling({"a": choice(1, 2)}, {"seed": "x"})}, "the seed is 'x'"),
+        ({"policy": AshaPolicy(reduction_factor=9, promote=True)}, "one trial in 9 is promoted, and there are 8"),
+        ({"policy": PopulationBasedTraining(population=8)}, "the population takes all 8 trials"),
+        ({"policy": PopulationBasedTraining()}, "the population takes all 8 trials"),
     ],
 )
 def test_a_sweep_that_cannot_work_is_refused(script: ScriptRunConfig, options: dict[str, Any], words: str) -> None:

@@ -31,7 +31,14 @@ def test_a_text_becomes_an_expression(text: str, expression: list[Any]) -> None:
     assert parse_expression("p", text) == expression
 
 
-@pytest.mark.parametrize("text, words", [("uniform:a..b", "is not a range"), ("loguniform:0..1", "loguniform got")])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("uniform:a..b", "is not a range"),
+        ("loguniform:0..1", "loguniform got"),
+        ("logunifrom:1e-5..1e-1", "'logunifrom' in 'logunifrom:1e-5..1e-1' is not a kind of range"),
+    ],
+)
 def test_a_text_that_is_not_a_range_is_refused(text: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         parse_expression("p", text)
@@ -87,16 +94,54 @@ def test_a_file_that_cannot_work_is_refused(given: dict[str, Any], words: str) -
     assert words in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "fields, words",
+    [
+        ({"trials": "many"}, "sweep.trials is 'many', which is not a whole number"),
+        ({"trials": 2.7}, "sweep.trials is 2.7"),
+        ({"trials": 0}, "the sweep has 0 trials"),
+        ({"concurrent": "two"}, "sweep.concurrent is 'two'"),
+        ({"minutes": "soon"}, "sweep.minutes is 'soon'"),
+        ({"minutes": 0}, "the time limit of the sweep is 0 s"),
+        ({"seed": "abc"}, "sweep.seed is 'abc'"),
+        ({"options": [1]}, "sweep.options is [1]"),
+        ({"parameters": ["lr"]}, "sweep.parameters is ['lr']"),
+        ({"parameters": {"lr": None}}, "'lr' has no options"),
+        ({"parameters": {"lr": {"uniform": [0, 1], "when": "k"}}}, "when is 'k'"),
+        ({"policy": ["bandit"]}, "policy is ['bandit']"),
+        ({"policy": {"slack_factor": 0.1}}, "policy is {'slack_factor': 0.1}"),
+        ({"policy": {"kind": "bandit", "slack": 1}}, "slack"),
+        ({"policy": {"kind": "bandit", "slack_factor": "lots"}}, "policy.slack_factor is 'lots'"),
+        ({"constraints": {"memory": 3}}, "the constraint on 'memory' is 3"),
+        ({"constraints": {"memory": {"at_most": "much"}}}, "constraints.memory.at_most is 'much'"),
+        ({"objectives": ["latency"]}, "'latency' is not an objective"),
+        ({"metric": None}, "no metric to optimize"),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_named(fields: dict[str, Any], words: str) -> None:
+    given = {"script": "train.py", "metric": "m", "goal": "minimize", "parameters": {"a": [1, 2]}}
+    with pytest.raises(InvalidInput) as refused:
+        sweep_from_mapping({**given, **fields})
+    assert words in str(refused.value) and refused.value.hint
+
+
+def test_a_sweep_without_a_seed_draws_one() -> None:
+    given = {"metric": "m", "goal": "minimize", "parameters": {"a": [1, 2]}}
+    assert sweep_from_mapping(given).seed != sweep_from_mapping(given).seed
+
+
 def test_a_grid_runs_whole_or_not_at_all() -> None:
     given = {"metric": "m", "goal": "minimize", "sampler": "grid", "parameters": {"a": [1, 2, 3], "b": [1, 2]}}
     assert sweep_from_mapping(given).max_trials == 6
     with pytest.raises(InvalidInput, match="the grid has 6 combinations, and the limit is 5 trials"):
         sweep_from_mapping({**given, "trials": 5})
     large = {"a": list(range(200)), "b": list(range(200))}
-    with pytest.raises(InvalidInput, match="the grid has 40,000 combinations, and the limit is 10,000 trials"):
+    with pytest.raises(
+        InvalidInput, match="the grid has more than 10,000 combinations, and the limit is 10,000 trials"
+    ):
         sweep_from_mapping({**given, "parameters": large})
     space = {name: ["choice", values] for name, values in large.items()}
-    with pytest.raises(InvalidInput, match="the grid has 40,000 combinations"):
+    with pytest.raises(InvalidInput, match="the grid has more than 10,000 combinations"):
         check_sweep(SweepSpec(space, (Objective("m"),), 50, sampler="grid"))
 
 
