@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import math
 import random
 import warnings
@@ -69,7 +70,7 @@ def make_sampler(kind: str, context: SamplerContext) -> ParameterSampler:
     """Return the sampler of this name, or of this "module:Class"."""
     search_space.check_space(context.space)
     if ":" in kind:
-        return _load(kind)(context)
+        return _Own(kind, context)
     if kind not in SAMPLERS:
         raise InvalidInput(
             f"sampler {kind!r} is unknown", f"use one of {', '.join(SAMPLERS)}, or module:Class for one of your own"
@@ -89,6 +90,37 @@ def replay(sampler: ParameterSampler, calls: Iterable[Call]) -> ParameterSampler
         else:
             sampler.tell(*call)
     return sampler
+
+
+class _Own:
+    """A sampler of the user's. Its errors, and values that cannot be stored, name the class."""
+
+    def __init__(self, path: str, context: SamplerContext) -> None:
+        self._path = path
+        with self._named("cannot be made"):
+            self._sampler = _load(path)(context)
+
+    def ask(self) -> dict[str, Any] | None:
+        with self._named("failed in ask"):
+            values: Any = self._sampler.ask()
+            json.dumps(values)
+        if values is not None and not isinstance(values, dict):
+            raise InvalidInput(f"sampler {self._path!r} drew {values!r:.80}", "return a dict of parameters, or None")
+        return cast("dict[str, Any] | None", values)
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        with self._named("failed in tell"):
+            self._sampler.tell(number, result)
+
+    @contextlib.contextmanager
+    def _named(self, what: str) -> Generator[None, None, None]:
+        try:
+            yield
+        except InvalidInput:
+            raise
+        except Exception as error:
+            message = f"sampler {self._path!r} {what}: {type(error).__name__}: {error}"
+            raise InvalidInput(message, "mend the class, and start the server again so that it is read") from error
 
 
 def _load(path: str) -> Callable[[SamplerContext], ParameterSampler]:
@@ -137,7 +169,7 @@ class OptunaSampler:
             self._optuna = optuna = cast("Any", importlib.import_module("optuna"))
         except ImportError:
             raise InvalidInput(f"sampler {kind!r} needs Optuna, which is not installed", OPTUNA_HINT) from None
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of each parameter that CMA-ES draws at random
         self._space = context.space
         directions = ["maximize" if goal == MAXIMIZE else "minimize" for goal in context.goals]
         self.study = optuna.create_study(directions=directions, sampler=self._make(kind, context))
@@ -147,11 +179,15 @@ class OptunaSampler:
             self._learn(past)
 
     def _make(self, kind: str, context: SamplerContext) -> Any:
-        options: dict[str, Any] = {"seed": context.seed, **context.options}
+        options: dict[str, Any] = {"seed": context.seed % _SEEDS, **context.options}
         name = _OPTUNA_SAMPLERS[kind]
         if context.constraints and kind not in _CONSTRAINED:
             raise InvalidInput(f"sampler {kind!r} knows no constraints", f"use {', '.join(_CONSTRAINED)} or random")
+        if len(context.goals) > 1 and kind == "cmaes":
+            raise InvalidInput("sampler 'cmaes' knows one objective", "use nsga2, tpe, gp, qmc or random")
         with _translating(kind), warnings.catch_warnings():
+            if kind == "gp":
+                importlib.import_module("torch")  # Optuna would import it only after ten trials
             warnings.simplefilter("ignore")  # "experimental" is not news to somebody who chose the sampler by name
             return getattr(self._optuna.samplers, name)(**options)
 
@@ -203,8 +239,9 @@ def _translating(kind: str) -> Generator[None, None, None]:
     try:
         yield
     except ImportError as error:
-        raise InvalidInput(f"sampler {kind!r} needs another package: {error}", OPTUNA_HINT) from None
-    except TypeError as error:
+        hint = f"install it where the server runs: pip install {error.name}" if error.name else OPTUNA_HINT
+        raise InvalidInput(f"sampler {kind!r} needs another package: {error}", hint) from None
+    except (TypeError, ValueError) as error:
         raise InvalidInput(f"sampler {kind!r}: {error}", "see Optuna's documentation for its options") from None
 
 
@@ -259,6 +296,7 @@ def _is_plain(option: Any) -> bool:
 _CANNOT_BE_DRAWN = object()
 _CONSTRAINED = ("tpe", "gp", "nsga2")
 _TAIL = 1e-6
+_SEEDS = 2**32  # NumPy takes no others
 _OPTUNA_SAMPLERS = {
     "tpe": "TPESampler",
     "cmaes": "CmaEsSampler",

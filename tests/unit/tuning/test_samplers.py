@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import Any
@@ -149,7 +150,55 @@ def test_an_unknown_sampler_is_refused(kind: str, words: str) -> None:
         make_sampler(kind, SamplerContext(PLAIN, ("minimize",), 0))
 
 
+class Broken:
+    """A sampler with a mistake in each method; `drawn` is what it asks for."""
+
+    drawn: Any = None
+
+    def __init__(self, context: SamplerContext) -> None:
+        assert context.seed, "no seed"
+
+    def ask(self) -> Any:
+        return self.drawn or 1 / 0
+
+    def tell(self, number: int, result: TrialResult) -> None:
+        raise KeyError(number)
+
+
+def test_mistakes_of_a_class_of_the_user_name_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"{__name__}:Broken"
+    with pytest.raises(InvalidInput, match=f"{path}' cannot be made: AssertionError: no seed"):
+        make_sampler(path, SamplerContext(PLAIN, ("minimize",), 0))
+    sampler = make_sampler(path, SamplerContext(PLAIN, ("minimize",), 1))
+    with pytest.raises(InvalidInput, match="failed in ask: ZeroDivisionError"):
+        sampler.ask()
+    with pytest.raises(InvalidInput, match="failed in tell: KeyError: 7"):
+        sampler.tell(7, TrialResult(None))
+    for drawn, words in ((3, "drew 3"), ({"x": object()}, "failed in ask: TypeError")):
+        monkeypatch.setattr(Broken, "drawn", drawn)
+        with pytest.raises(InvalidInput, match=words):
+            sampler.ask()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**40])
+def test_any_whole_number_is_a_seed(seed: int) -> None:
+    assert make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), seed)).ask()
+
+
+def test_cmaes_takes_one_objective() -> None:
+    with pytest.raises(InvalidInput, match="'cmaes' knows one objective"):
+        make_sampler("cmaes", SamplerContext(PLAIN, ("minimize", "maximize"), 0))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed")
+def test_gp_without_torch_is_refused_before_the_first_trial() -> None:
+    with pytest.raises(InvalidInput, match="sampler 'gp' needs another package: No module named 'torch'"):
+        make_sampler("gp", SamplerContext(PLAIN, ("minimize",), 0))
+
+
 def test_unknown_options_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="qmc_type='nope'"):
+        make_sampler("qmc", SamplerContext(PLAIN, ("minimize",), 0, {"qmc_type": "nope"}))
     with pytest.raises(InvalidInput, match="nonsense"):
         make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0, {"nonsense": 1}))
 

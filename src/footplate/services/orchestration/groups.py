@@ -23,7 +23,7 @@ from footplate.domain.runs import events
 from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import ControllerSpec, RunSpec
-from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
+from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.effects import Tell
 from footplate.services.orchestration.group_memory import GroupMemory, KnownGroup
@@ -143,8 +143,11 @@ class Groups:
         except Exception as error:
             log.exception("the controller of group %s failed", group)
             message = f"the controller failed: {type(error).__name__}: {error}"
+            cause = Cause("internal", message, "see: footplate server logs")
+            if isinstance(error, InvalidInput):  # a part of the user's own, such as a sampler
+                cause = Cause("invalid_input", error.message, error.hint)
             with contextlib.suppress(FootplateError):
-                self._tell(group, events.RunFailed(Cause("internal", message, "see: footplate server logs")))
+                self._tell(group, events.RunFailed(cause))
         self._memory.forget(group)  # the step may have been half done: read everything again
 
     # ── The steps ─────────────────────────────────────────────────────────────────────────────────────────────────────
