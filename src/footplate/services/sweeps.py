@@ -32,7 +32,7 @@ class SweepService:
         sweep = sweep_of(spec)
         return mark_best(
             [
-                _trial(number, trial, children[str(number)], sweep)
+                view_of(number, trial, children[str(number)], sweep)
                 for number, trial in enumerate(notes.trials)
                 if str(number) in children
             ],
@@ -51,13 +51,15 @@ def _controller(run: str, spec: ControllerSpec | None) -> ControllerSpec:
     return spec
 
 
-def _trial(number: int, trial: TrialNotes, child: Child, sweep: SweepSpec) -> TrialView:
+def view_of(number: int, trial: TrialNotes, child: Child, sweep: SweepSpec) -> TrialView:
+    """Return one trial as people see it."""
     values, violations = best_values(sweep, child.metrics)
     primary = child.metrics.get(sweep.primary.metric)
+    is_cut = child.status not in ("Completed", "Failed")  # it may have ended before the order to stop arrived
     return TrialView(
         number, child.id, trial.parameters, child.status,
         best=best_of(primary, sweep.primary.goal), values=tuple(values or ()),
-        intervals=0 if primary is None else primary.count, stopped=trial.stopped,
+        intervals=0 if primary is None else primary.count, stopped=trial.stopped if is_cut else None,
         is_feasible=violations is not None and all(violation <= 0 for violation in violations),
-        paused=trial.paused_at, source=trial.source, started=child.started, ended=child.ended,
+        paused=trial.paused_at if is_cut else 0, source=trial.source, started=child.started, ended=child.ended,
     )  # fmt: skip

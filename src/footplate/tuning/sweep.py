@@ -264,6 +264,8 @@ def trial_spec(template: RunSpec, values: dict[str, Any]) -> RunSpec:
             definition = {**definition, "arguments": [*definition.get("arguments", ()), *arguments]}
     elif program is not None and program.command is not None:
         program = replace(program, command=" ".join([program.command, *map(_quoted, arguments)]))
+        if definition:
+            definition = {**definition, "command": program.command}
     properties = {**template.properties, HYPERPARAMETERS: search_space.to_text(values)}
     return replace(template, program=program, properties=properties, definition=definition)
 

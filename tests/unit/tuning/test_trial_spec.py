@@ -17,3 +17,5 @@ def test_values_come_behind_the_arguments_and_are_shown() -> None:
 def test_values_are_quoted_behind_a_command() -> None:
     spec = trial_spec(RunSpec("e", program=Program(command="python train.py")), {"--name": "a b"})
     assert spec.program == Program(command="python train.py '--name' 'a b'") and not spec.definition
+    shown = trial_spec(RunSpec("e", program=Program(command="run"), definition={"command": "run"}), {"x": 1})
+    assert shown.definition == {"command": "run '--x' '1'"}

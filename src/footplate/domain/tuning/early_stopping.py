@@ -226,7 +226,7 @@ def _truncation(policy: Policy, trial: str, interval: int, history: History) -> 
 
 def _halving(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
     """Stop all but the best share of the trials that have reached a rung, within a bracket."""
-    if not is_rung(policy, trial, interval):
+    if not is_rung(policy, trial, interval) or interval >= (policy.max_intervals or math.inf):
         return None
     bracket = bracket_of(policy, trial)
     reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}

@@ -61,7 +61,7 @@ class HyperDriveConfig:
         primary_metric_goal: Whether a larger or a smaller value is better.
         max_total_runs: The number of trials.
         max_concurrent_runs: How many trials may run at once; all by default.
-        max_duration_minutes: The time after which the sweep is canceled, one week by default.
+        max_duration_minutes: The time after which the sweep ends, and with it its trials; one week by default.
         policy: The rule by which trials are stopped early; none by default.
         estimator: The script of the trials as an estimator.
         run_config: The script of the trials as a ScriptRunConfig.
@@ -209,7 +209,7 @@ def HyperDriveRunConfig(  # Azure's older name for a function that looks like a 
         primary_metric_goal: Whether a larger or a smaller value is better.
         max_total_runs: The number of trials.
         max_concurrent_runs: How many trials may run at once; all by default.
-        max_duration_minutes: The time after which the sweep is canceled, one week by default.
+        max_duration_minutes: The time after which the sweep ends, and with it its trials; one week by default.
         policy: The rule by which trials are stopped early; none by default.
 
     Returns:

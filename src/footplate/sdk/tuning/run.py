@@ -157,7 +157,12 @@ class HyperDriveRun(Run):
 
         Returns:
             Dicts with `run_id`, `hyperparameters` (JSON), `best_primary_metric` and `status`.
+
+        Raises:
+            UserErrorException: `top` is negative.
         """
+        if (top or 0) < 0:
+            raise UserErrorException(f"top is {top}", hint="give 0 for all trials, or a positive number")
         trials = self.get_trials()
         ranked = _ranked(trials, self.sweep)
         if reverse:

@@ -91,6 +91,12 @@ def test_hyperband_compares_within_a_bracket() -> None:
     assert reason_to_stop(policy, "t_1", history) is None, "bracket 1 begins to stop at interval 3"
 
 
+def test_a_trial_at_its_last_interval_is_not_stopped() -> None:
+    others = ([1.0, 1.0, 1.0],) * 3
+    assert stops(Policy("asha", max_intervals=9), MAXIMIZE, [0.9, 0.9, 0.9], *others)
+    assert not stops(Policy("asha", max_intervals=3), MAXIMIZE, [0.9, 0.9, 0.9], *others)
+
+
 def test_nan_counts_as_worst() -> None:
     assert stops(Policy("truncation", truncation_percentage=50), MINIMIZE, [math.nan], [5.0])
     assert stops(Policy("bandit", slack_amount=1.0), MAXIMIZE, [math.nan], [5.0])
