@@ -60,6 +60,7 @@ def view_of(number: int, trial: TrialNotes, child: Child, sweep: SweepSpec) -> T
         number, child.id, trial.parameters, child.status,
         best=best_of(primary, sweep.primary.goal), values=tuple(values or ()),
         intervals=0 if primary is None else primary.count, stopped=trial.stopped if is_cut else None,
+        violations=tuple(violations or ()),
         is_feasible=violations is not None and all(violation <= 0 for violation in violations),
         paused=trial.paused_at if is_cut else 0, source=trial.source, started=child.started, ended=child.ended,
     )  # fmt: skip

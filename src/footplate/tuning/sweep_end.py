@@ -26,7 +26,7 @@ def hopeless(
 ) -> Outcome | None:
     """Return why the first trials show that no trial can succeed; None if they do not."""
     ended = [child for child in children.values() if child.has_ended]
-    if any(_has_numbers(child.metrics.get(spec.primary.metric)) for child in ended):
+    if any(_missing(spec, child) is None for child in ended):
         return None
     for child in ended:
         cause = child.outcome.cause if child.outcome is not None else None
@@ -44,6 +44,12 @@ def hopeless(
     return None
 
 
+def _missing(spec: SweepSpec, child: Child) -> str | None:
+    """Return the first metric of the sweep that a trial has not logged as numbers; None if there is none."""
+    names = (each.metric for each in (*spec.objectives, *spec.constraints))
+    return next((name for name in names if not _has_numbers(child.metrics.get(name))), None)
+
+
 def _has_numbers(logged: ChildMetric | None) -> bool:
     """Whether a metric was logged as numbers. NaN is one: a trial may diverge, and the next one need not."""
     return logged is not None and (logged.min is not None or logged.last is not None)
@@ -54,19 +60,20 @@ def _argument_error(words: str) -> str:
 
 
 def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:
-    text = child.metrics.get(spec.primary.metric)
+    metric = _missing(spec, child) or spec.primary.metric
+    text = child.metrics.get(metric)
     if text is not None:
         return Cause(
             "no_primary_metric",
-            f"trial {child.key} logged {spec.primary.metric!r} {text.count} times, but never a number",
-            f"log a number: run.log({spec.primary.metric!r}, float(value))",
+            f"trial {child.key} logged {metric!r} {text.count} times, but never a number",
+            f"log a number: run.log({metric!r}, float(value))",
         )
     logged = event.logged if isinstance(event, ChildEnded) and event.run == child.id else ()
     listed = f"it logged {', '.join(logged)}" if logged else "it logged no metric"
     return Cause(
         "no_primary_metric",
-        f"trial {child.key} completed without logging {spec.primary.metric!r}: {listed}",
-        f"log it in the script: run.log({spec.primary.metric!r}, value), or name another metric",
+        f"trial {child.key} completed without logging {metric!r}: {listed}",
+        f"log it in the script: run.log({metric!r}, value), or name another metric",
     )
 
 

@@ -271,6 +271,19 @@ def test_a_first_trial_that_logs_nan_does_not_end_the_sweep() -> None:
     assert simulation.run().outcome == Outcome("completed")
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"objectives": (Objective("score", MAXIMIZE), Objective("cost", MINIMIZE))},
+        {"constraints": (Constraint("cost", at_most=1.0),)},
+    ],
+)
+def test_a_second_metric_that_is_missing_ends_the_sweep(fields: dict[str, Any]) -> None:
+    simulation = Simulation(spec(4, max_concurrent=1, **fields))
+    simulation.end("0", "Completed", score=ChildMetric(1, 1.0, 1.0, 1.0))
+    assert "trial 0 completed without logging 'cost': it logged score" in simulation.log[-1]
+
+
 def test_a_metric_that_is_text_ends_the_sweep_with_a_hint() -> None:
     simulation = Simulation(spec(4, max_concurrent=1))
     simulation.end("0", "Completed", score=ChildMetric(3, last=None))

@@ -93,6 +93,7 @@ class TrialView:
     values: Tuple[float, ...] = ()  # the best of each objective
     intervals: int = 0
     stopped: Optional[str] = None
+    violations: Tuple[float, ...] = ()  # by how much each constraint is broken; 0 or less: it is not
     is_feasible: bool = True  # no constraint is broken
     is_best: bool = False  # of all feasible trials, or on the Pareto front of several objectives
     paused: int = 0  # the interval at which the policy has paused it

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from footplate.domain.tuning import search_space
-from footplate.domain.tuning.sweeps import SweepSpec, TrialView
+from footplate.domain.tuning.sweeps import Constraint, SweepSpec, TrialView
 from footplate.sdk.exceptions import UserErrorException
 
 _SIGMAS = 6.0
@@ -72,11 +72,22 @@ def _frozen(
             for name, (kind, arguments) in ((n, found) for n, found in applied.items() if found is not None)
         },
         intermediate_values={step: value for step, value in enumerate(series) if len(sweep.objectives) == 1},
+        constraints=_violations(sweep, trial),
         user_attrs={"run": trial.run, "status": trial.status, "stopped": trial.stopped},
     )
     made.datetime_start = _time(trial.started) or datetime.now()
     made.datetime_complete = (_time(trial.ended) or datetime.now()) if made.state.is_finished() else None
     return made
+
+
+def _violations(sweep: SweepSpec, trial: TrialView) -> Dict[str, float]:
+    """Return by how much a trial breaks each constraint: without bounds if it has not logged all their metrics."""
+    names = [f"{c.metric} {'>=' if c.at_most is None else '<='} {_bound(c):g}" for c in sweep.constraints]
+    return dict(zip(names, trial.violations or [math.inf] * len(names)))
+
+
+def _bound(constraint: Constraint) -> float:
+    return (constraint.at_least or 0.0) if constraint.at_most is None else constraint.at_most
 
 
 def _state(optuna: Any, trial: TrialView) -> Any:

@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.domain.tuning.sweeps import Objective, SweepSpec, TrialView
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, TrialView
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.tuning.optuna_study import export_study
 
@@ -51,6 +51,20 @@ def test_a_study_of_several_objectives_has_the_same_front() -> None:
     study = export_study(sweep, trials, {}, None, "two")
     assert [trial.number for trial in study.best_trials] == [0, 1]
     assert study.metric_names == ["loss", "speed"]
+
+
+def test_a_trial_that_breaks_a_constraint_is_not_the_best_of_the_study(tmp_path: Path) -> None:
+    bounds = (Constraint("memory", at_most=100), Constraint("f1", at_least=0.5))
+    sweep = SweepSpec({"x": ["uniform", [0, 1]]}, (Objective("loss", MINIMIZE),), 3, constraints=bounds)
+    broken = [(5.0, -0.1), (-5.0, -0.1), ()]
+    trials = [
+        TrialView(n, f"s_{n}", {"x": 0.5}, "Completed", n, (n,), violations=broken[n], ended=2.0) for n in range(3)
+    ]
+    storage = f"sqlite:///{tmp_path / 'study.db'}"
+    export_study(sweep, trials, {}, storage, "bounded")
+    study = optuna.load_study(study_name="bounded", storage=storage)
+    assert study.best_trial.number == 1
+    assert study.trials[0].constraints == {"memory <= 100": 5.0, "f1 >= 0.5": -0.1}
 
 
 def test_a_storage_that_cannot_be_opened_is_named() -> None:
