@@ -91,16 +91,18 @@ def _better(sweep: Sweep, number: int, interval: int) -> int | None:
     reached = sweep.memory.history.at(interval)
     ranked = sorted(reached, key=lambda name: -reached[name])
     share = max(1, int(len(ranked) * sweep.spec.policy.quantile)) if len(ranked) > 1 else 0
-    stored = [name for name in ranked[:share] if _has_checkpoint(sweep, int(name))]
+    stored = [name for name in ranked[:share] if _checkpoint(sweep, int(name))]
     if not stored or str(number) not in ranked[len(ranked) - share :]:
         return None
     return int(_generator(sweep).choice(stored))
 
 
-def _has_checkpoint(sweep: Sweep, number: int) -> bool:
-    """Whether a trial has stored its outputs: it was paused, or has ended."""
+def _checkpoint(sweep: Sweep, number: int) -> int:
+    """Return the interval at which a trial stored its outputs; 0 if it did not, or if it has nothing more to do."""
     trial, child = sweep.trials.trials[number], sweep.children.get(str(number))
-    return child is not None and (child.has_ended or trial.resumed_at > 0)
+    if child is None or child.status == "Completed":
+        return 0
+    return sweep.memory.history.length(str(number)) if child.has_ended else trial.resumed_at
 
 
 def _replace(sweep: Sweep, number: int, source: int, interval: int) -> None:
@@ -110,8 +112,9 @@ def _replace(sweep: Sweep, number: int, source: int, interval: int) -> None:
     generator = _generator(sweep)
     parameters = explore(sweep.spec.space, sweep.trials.trials[source].parameters, generator)
     line = f"trial {copy} starts from trial {source}: {search_space.to_text(parameters)}"
-    sweep.add_trial(line, copy=parameters, of=source, interval=interval)
-    sweep.memory.history.branch(str(copy), str(source), interval)
+    reached = _checkpoint(sweep, source)
+    sweep.add_trial(line, copy=parameters, of=source, interval=reached)
+    sweep.memory.history.branch(str(copy), str(source), reached)
 
 
 def _generator(sweep: Sweep) -> random.Random:

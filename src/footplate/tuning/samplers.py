@@ -96,7 +96,7 @@ class _Own:
     """A sampler of the user's. Its errors, and values that cannot be stored, name the class."""
 
     def __init__(self, path: str, context: SamplerContext) -> None:
-        self._path = path
+        self._path, self._space = path, context.space
         with self._named("cannot be made"):
             self._sampler = _load(path)(context)
 
@@ -104,8 +104,10 @@ class _Own:
         with self._named("failed in ask"):
             values: Any = self._sampler.ask()
             json.dumps(values)
-        if values is not None and not isinstance(values, dict):
-            raise InvalidInput(f"sampler {self._path!r} drew {values!r:.80}", "return a dict of parameters, or None")
+        if values is not None and not (isinstance(values, dict) and self._space.keys() >= values.keys()):
+            raise InvalidInput(
+                f"sampler {self._path!r} drew {values!r:.80}", "return a dict of parameters of the space, or None"
+            )
         return cast("dict[str, Any] | None", values)
 
     def tell(self, number: int, result: TrialResult) -> None:

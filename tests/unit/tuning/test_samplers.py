@@ -174,7 +174,7 @@ def test_mistakes_of_a_class_of_the_user_name_the_class(monkeypatch: pytest.Monk
         sampler.ask()
     with pytest.raises(InvalidInput, match="failed in tell: KeyError: 7"):
         sampler.tell(7, TrialResult(None))
-    for drawn, words in ((3, "drew 3"), ({"x": object()}, "failed in ask: TypeError")):
+    for drawn, words in ((3, "drew 3"), ({"z": 1}, "drew {'z': 1}"), ({"x": object()}, "failed in ask: TypeError")):
         monkeypatch.setattr(Broken, "drawn", drawn)
         with pytest.raises(InvalidInput, match=words):
             sampler.ask()

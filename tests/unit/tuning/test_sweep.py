@@ -211,6 +211,26 @@ def test_a_population_copies_its_best_trials() -> None:
     assert simulation.drawn == Simulation(spec(12, policy=policy), steps=10).run(restart_every=2).drawn
 
 
+def test_a_copy_begins_at_the_checkpoint_of_a_trial_that_goes_on() -> None:
+    policy = Policy("pbt", evaluation_interval=2, population=2, quantile=0.5, max_intervals=6)
+    simulation = Simulation(spec(4, policy=policy), steps=6)
+    best, worst = sorted(simulation.drawn, key=lambda parameters: flat(parameters, 1), reverse=True)
+    ahead, behind = (str(simulation.drawn.index(parameters)) for parameters in (best, worst))
+    simulation.take_step(behind)
+    for _ in range(4):  # it pauses twice, and goes on
+        simulation.take_step(ahead)
+    simulation.take_step(behind)
+    copy = simulation.trials.trials[2]
+    assert (str(copy.source), copy.source_interval) == (ahead, 4)
+    done = Simulation(spec(4, policy=policy), steps=6)
+    done.take_step(behind)
+    for _ in range(6):
+        done.take_step(ahead)
+    assert done.children[ahead].status == "Completed"
+    done.take_step(behind)
+    assert len(done.trials.trials) == 2, "a copy of a trial that has completed would have nothing to do"
+
+
 def test_a_copy_stays_within_the_space() -> None:
     space = {
         "lr": ["loguniform", [-5, 0]], "layers": ["choice", [1, 2, 4]], "seed": ["randint", [3]],
