@@ -82,11 +82,16 @@ def sweep(config: ScriptRunConfig, sampling: Any, count: int, **options: Any) ->
     return HyperDriveConfig(sampling, "score", PrimaryMetricGoal.MAXIMIZE, count, run_config=config, **options)
 
 
-def test_a_grid_is_swept_and_the_best_run_is_found(workspace: Workspace, script: Any) -> None:
+def test_a_grid_is_swept_and_the_best_run_is_found(
+    workspace: Workspace, script: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     space = GridParameterSampling({"--x": choice(1, 2, 3), "y": choice(0, 1)})
     run = Experiment(workspace, "grid").submit(sweep(script("--x", 99), space, 20), tags={"a": "b"})
     assert isinstance(run, HyperDriveRun)
     run.wait_for_completion(show_output=True)
+    shown = capsys.readouterr().out
+    assert "Streaming azureml-logs/hyperdrive.txt" in shown
+    assert 'trial 0 starts: {"--x": 1, "y": 0}' in shown and "the sweep ends as completed" in shown
     assert run.get_status() == "Completed"
     parameters = {trial.run: trial.parameters for trial in run.get_trials()}
     assert sorted((p["--x"], p["y"]) for p in parameters.values()) == [(x, y) for x in (1, 2, 3) for y in (0, 1)]

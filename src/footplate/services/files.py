@@ -15,6 +15,7 @@ from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.artifacts.superseded import Collect, SupersededContents
+from footplate.services.orchestration import controllers
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
 
@@ -179,12 +180,13 @@ class FileService:
     def primary_log(self, run: str) -> str | None:
         """Return the log that a user wants first: that of the first rank, or the environment build before there is one.
 
-        Of several nodes on one machine, one builds, and the others only log that they wait.
+        Of several nodes on one machine, one builds, and the others only log that they wait. A sweep logs its decisions.
         """
         logs = self._store.logs.list(run)
         users = sorted(f.path for f in logs if f.path.startswith("user_logs/std_log"))
         builds = sorted((-f.size, f.path) for f in logs if f.path.startswith(BUILD_LOGS))
-        return users[0] if users else builds[0][1] if builds else None
+        groups = [f.path for f in logs if f.path in controllers.LOGS.values()]
+        return next(iter([*users, *(path for _, path in builds), *groups]), None)
 
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -162,9 +162,9 @@ class Groups:
         group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes, state.replicas)
         children = list(known.children.values())
         decision = controllers.load(spec.kind).decide(group, children, event, self._clock())
+        self._log(run, spec.kind, decision.log)  # first: whoever hears of the decision, or of the end, finds its lines
         self._tell(run, events.GroupDecided(decision))
         known.notes.extend(to_json(decision.notes))
-        self._log(run, spec.kind, decision.log)
         if record.outcome is not None:
             self._end_children(run)
 
