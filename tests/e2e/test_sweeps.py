@@ -205,6 +205,8 @@ def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any, tmp_pa
     assert "wrote 3 trials to the study 'mine'" in exported.stderr
     refused = footplate("sweep", "train.py", "--x", "uniform:2..1", "--metric", "score", "--maximize", code=1)
     assert "uniform from 2 to 1" in refused.stderr
+    twice = footplate("sweep", "train.py", "--x", "1", "--x", "2", "--metric", "score", "--maximize", code=2)
+    assert "parameter '--x' is given twice" in twice.stderr
     assert "has ended as Completed" in footplate("sweep", "stop", code=2).stderr
     swept = footplate("sweep", "train.py", "--x", "one", "--metric", "score", "--maximize", "--trials", "1", code=1)
     for said in (swept.stderr, footplate("sweep", "show").stderr):

@@ -212,6 +212,8 @@ def _parameters_of(arguments: list[str]) -> dict[str, Any]:
         name = rest.pop(0)
         if not name.startswith("--") or not rest:
             raise Unusable(f"{name!r} is not a parameter", "give parameters as --name 2,4,8 or --name uniform:0..1")
+        if name[2:] in found:
+            raise Unusable(f"parameter {name!r} is given twice", f"give all its values at once: {name} 2,4,8")
         parse_expression(name[2:], rest[0])  # refuse it before anything is read or sent
         found[name[2:]] = rest.pop(0)
     return found

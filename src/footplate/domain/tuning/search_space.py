@@ -38,6 +38,7 @@ _ARITY = {
     "when": 3,
 }
 KINDS = ("choice", *_ARITY)
+_TAIL_SIGMAS = 9.0  # no draw of a normal distribution is further out
 
 
 def parse(name: str, expression: Any) -> Expression:
@@ -263,9 +264,10 @@ def _check_numbers(name: str, kind: str, arguments: List[Any]) -> None:
         raise InvalidInput(f"parameter {name!r}: sigma of {kind} is {arguments[1]:g}", "give a positive number")
     if kind in _QUANTIZED and not arguments[2] > 0:
         raise InvalidInput(f"parameter {name!r}: q of {kind} is {arguments[2]:g}", "give a positive step")
-    if "log" in kind and max(arguments[:2]) > math.log(1.7e308):
+    highest = arguments[0] + _TAIL_SIGMAS * arguments[1] if "normal" in kind else max(arguments[:2])
+    if "log" in kind and highest > math.log(1.7e308):
         raise InvalidInput(
-            f"parameter {name!r}: e to the power of {max(arguments[:2]):g} is too large",
+            f"parameter {name!r}: e to the power of {highest:g} is too large",
             f"{kind} takes exponents: for values from 1e-4 to 1e-1 give log(1e-4) and log(1e-1)",
         )
 

@@ -100,6 +100,7 @@ def test_names_without_dashes_get_them() -> None:
         ({"a": ["normal", [0, 0]]}, "sigma of normal is 0"),
         ({"a": ["quniform", [0, 1, 0]]}, "q of quniform is 0"),
         ({"a": ["loguniform", [0, 1000]]}, "too large"),
+        ({"a": ["lognormal", [0, 100]]}, "too large"),
         ({"a": ["randint", [0]]}, "randint got 0"),
         ({"b": ["when", ["a", [1], ["choice", [1]]]]}, "'b' depends on 'a', which does not come before it"),
         ({"a": ["choice", [1]], "b": ["when", ["a", [], ["choice", [1]]]]}, "when got 'a' and"),
