@@ -44,12 +44,12 @@ def watch(found: HyperDriveRun, spec: SweepSpec, as_json: bool) -> int:
 
 
 def say_end(found: HyperDriveRun, trials: Sequence[TrialView], spec: SweepSpec) -> None:
-    """Say why a sweep failed, if it did, and what came of it."""
-    details = found.get_details()
-    cause = (details.get("error") or {}).get("error")
-    if cause:
-        say(f"{cause['message']}\nhint: {with_options(cause['hint'])}" if cause.get("hint") else cause["message"])
-    say(summary(trials, spec), details["status"])
+    """Say why a sweep failed, or ended before its last trial, and what came of it."""
+    view = found.experiment.workspace.session.api.runs.get(found.id)
+    cause = view.outcome.cause if view.outcome is not None else None
+    if cause is not None:
+        say(f"{cause.message}\nhint: {with_options(cause.hint)}" if cause.hint else cause.message)
+    say(summary(trials, spec), view.status)
 
 
 class _Lines:
