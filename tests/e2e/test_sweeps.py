@@ -13,6 +13,7 @@ import optuna
 import pytest
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
+from azureml.core.compute import AmlCompute, ComputeTarget
 from azureml.train.estimator import Estimator
 from azureml.train.hyperdrive import (
     BanditPolicy,
@@ -286,8 +287,10 @@ def test_several_objectives_have_a_front_and_teach_a_later_sweep(
 
 def test_an_estimator_is_swept_without_its_own_values(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
+    cluster = ComputeTarget.create(workspace, "cluster", AmlCompute.provisioning_configuration(max_nodes=2))
+    parameters = {"--x": "-9", "--steps": 2}
     estimator = Estimator(
-        str(tmp_path), compute_target="local", entry_script="train.py", script_params={"--x": "-9", "--steps": 2}
+        str(tmp_path), compute_target=cluster, entry_script="train.py", script_params=parameters, user_managed=True
     )
     space = GridParameterSampling({"x": choice(1, 2)})
     config = HyperDriveRunConfig(estimator, space, "score", PrimaryMetricGoal.MAXIMIZE, 2)
@@ -295,6 +298,7 @@ def test_an_estimator_is_swept_without_its_own_values(workspace: Workspace, tmp_
     run.wait_for_completion()
     assert [trial.values[0] for trial in run.get_trials()] == [pytest.approx(-0.99), pytest.approx(0.01)]
     child = workspace.get_run(run.get_trials()[0].run)
+    assert run.get_details()["target"] == child.get_details()["target"] == "cluster"
     assert child.get_details()["runDefinition"]["arguments"] == ["--steps", "2", "--x", "1"]
 
 

@@ -270,6 +270,7 @@ def submit_trials(
         experiment.name,
         kind="group",
         type=HYPERDRIVE,
+        target=prepared.spec.target,
         controller=controller_of(sweep, prepared.spec),
         parent=parent,
         tags=texts(tags or {}),
