@@ -23,8 +23,8 @@ from footplate.errors import InvalidInput
 DAY = "released until"
 """Key of a spec's options: the day up to which releases are installed."""
 
-_PINNED = re.compile(r"[^;=<>!~]+===?\s*[^*,;\s]+\s*(;.*)?")
-_NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)==\S+ has no (?:usable )?wheels")
+_PINNED = re.compile(r"[^;=<>!~]+===?\s*[^,;\s]+\s*(;.*)?")
+_NO_WHEEL = re.compile(r"([A-Za-z0-9._-]+)(?:[=<>]\S+(?:\s+\1[=<>]\S+)*)?\s+ha(?:s|ve) no (?:usable )?wheels")
 
 
 def lock_requirements(
@@ -117,8 +117,9 @@ class _Locking:
             except InvalidInput as error:
                 found = _NO_WHEEL.search(error.message)
                 missing.add(found[1] if found else "")
-                first = first or (found[0] if found else "the requirements cannot be resolved")
-                self.say(f"not for Python {pythons.dotted(python.version)}: {found[0] if found else error.message}")
+                why = " ".join(found[0].split()) if found else ""
+                first = first or why or "the requirements cannot be resolved"
+                self.say(f"not for Python {pythons.dotted(python.version)}: {why or error.message}")
                 continue
             return self.content(python.minor, pins, _other(order[0], python, first)), missing
         return None, missing

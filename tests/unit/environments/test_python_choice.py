@@ -58,6 +58,16 @@ def test_a_pin_without_a_wheel_for_our_python_moves_to_another(wheels: Path, tmp
     assert f"the run uses Python {other}." in warning
 
 
+@pytest.mark.parametrize("line", ["compiled==1.0.*", "compiled==1.*"])
+def test_a_pin_with_a_wildcard_moves_to_another_python_too(line: str, wheels: Path, tmp_path: Path) -> None:
+    other = other_python(tmp_path)
+    for version in ("1.0", "1.0.2", "1.3"):
+        make_wheel(wheels, "compiled", version, tag=f"cp{other.replace('.', '')}-none-any")
+    lock = lock_of(tmp_path, line)
+    assert lock.content["python"] == other
+    assert lock.warnings[0].startswith("no Python version was requested, and compiled")
+
+
 def test_a_requested_python_is_not_replaced(wheels: Path, tmp_path: Path) -> None:
     make_wheel(wheels, "compiled", "1.0", tag=f"cp{other_python(tmp_path).replace('.', '')}-none-any")
     with pytest.raises(InvalidInput, match="compiled"):
