@@ -1,5 +1,5 @@
-"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and TensorFlow 2
-in place of version 1, which has no wheels for a Python that can run jobs.
+"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and later versions
+of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2 in place of version 1.
 
 Azure's images contained Open MPI, so no requirements name one, and old versions of mpi4py were compiled against it.
 """
@@ -28,6 +28,18 @@ _TENSORFLOW_1 = (
     "TensorFlow 1 has no wheels for Python 3.8 or newer, so `import tensorflow` gives tf.compat.v1 of TensorFlow 2 "
     "(not with FOOTPLATE_TENSORFLOW1=0), and tf.contrib is missing"
 )
+_FIRST_FOR_PYTHON_38 = {
+    **dict.fromkeys(_TENSORFLOWS, "2.2.0"),
+    "matplotlib": "3.1.2", "numpy": "1.17.3", "onnx": "1.7.0", "onnxruntime": "1.2.0", "pandas": "0.25.2",
+    "pillow": "6.2.1", "pyarrow": "0.16.0", "scikit-image": "0.16.2", "scikit-learn": "0.22", "scipy": "1.3.2",
+    "spacy": "2.2.2", "statsmodels": "0.10.2", "torch": "1.4.0", "torchaudio": "0.4.0", "torchvision": "0.5.0",
+}  # fmt: skip
+"""Compiled packages that scripts for older Pythons pin: the first version with a wheel for Python 3.8, the oldest Python
+that runs jobs."""
+
+_PURE_BEFORE = {"torchvision": Version("0.3.0")}
+"""Packages that were plain Python before this version, with wheels for every Python."""
+
 _TENSORFLOW_NUMPY = ((Version("2.18.0"), "numpy<2"),)
 _BOUNDS_BEFORE = {
     **dict.fromkeys(_TENSORFLOWS, _TENSORFLOW_NUMPY),
@@ -71,6 +83,7 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
         _add_mpi(found)
     before = len(found.warnings)
     _replace(found, _tensorflow_2, _TENSORFLOW_1)
+    _replace(found, _first_with_wheels, "there are no wheels for Python 3.8 or newer, which jobs need")
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
     found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
@@ -133,6 +146,16 @@ def _tensorflow_2(wanted: Requirement) -> str | None:
     if _admits_from(Version("2.0.0.dev0"), wanted.specifier):
         return None
     return f"{wanted.name}>=2.2,<2.12" if wanted.name == "tensorflow-gpu" else f"{wanted.name}>=2.2,<2.16"
+
+
+def _first_with_wheels(wanted: Requirement) -> str | None:
+    """Return the nearest version for a line that admits only versions without wheels for the Pythons that run jobs."""
+    name, bounds = normalize(wanted.name), wanted.specifier
+    first = _FIRST_FOR_PYTHON_38.get(name)
+    if first is None or not bounds or _admits_from(Version(first), bounds):
+        return None
+    pure = _PURE_BEFORE.get(name)
+    return None if pure is not None and not _admits_from(pure, bounds) else f"{wanted.name}=={first}"
 
 
 def _cpu_build(wanted: Requirement) -> str | None:

