@@ -66,8 +66,10 @@ class _Locking:
     def wanted(self) -> Sequence[str]:
         return self.adapted.lines
 
-    def pin(self, python: str, day: str | None = None, options: Sequence[str] = ()) -> Pins:
-        target = Target(("--python", python), _label(python), self.settings, self.say)
+    def pin(
+        self, python: str, day: str | None = None, options: Sequence[str] = (), limits: Sequence[str] = ()
+    ) -> Pins:
+        target = Target(("--python", python, *limits), _label(python), self.settings, self.say)
         return pin([*options, *self.wanted], self.adapted.soft, target, day or self.day, self.adapted.undated)
 
     def content(self, python: str, pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
@@ -130,7 +132,8 @@ class _Locking:
         """Lock for the nearest Python for which the requirements can be resolved.
 
         An old Python version implies packages released at that time. Later releases were never tested with it, and
-        many of them break such packages, so versions of that time are tried first.
+        many of them break such packages, so versions of that time are tried first. Packages that dropped that Python
+        earlier, and that no line bounds, are as old as their last release for it: scripts for Python 3.7 use np.float.
         """
         available = pythons.by_nearness(asked, pythons.installed(self.settings.root))
         known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
@@ -142,13 +145,14 @@ class _Locking:
             )
         first: InvalidInput | None = None
         end = pythons.end_of_life(asked)
+        limits = self._last_releases(asked)
         waiting = [*((one, end) for one in available if end), *((one, None) for one in available)]
         while waiting:
             python, day = waiting.pop(0)
             dated = f" with packages as of {day}" if day else ""
             self.say(f"{missing}; trying {pythons.dotted(python.version)}{dated}")
             try:
-                pins = self.pin(python.path, day)
+                pins = self.pin(python.path, day, limits=limits if day else ())
             except InvalidInput as error:
                 first = first or error
                 waiting = [
@@ -157,6 +161,11 @@ class _Locking:
                 continue
             return self.content(python.minor, pins, (_nearest(missing, python, day),))
         raise first or InvalidInput(missing, "install Python 3.8 or newer")
+
+    def _last_releases(self, asked: Version) -> list[str]:
+        bounded = {name_of(line) for line in self.wanted if name_of(line) != line.strip().lower()}
+        days = {name: day for name, day in pythons.last_releases(asked).items() if name not in bounded}
+        return [word for name, day in days.items() for word in ("--exclude-newer-package", f"{name}={day}")]
 
 
 def _other(preferred: Python, taken: Python, why: str) -> tuple[str, ...]:

@@ -25,6 +25,10 @@ _EXACT = re.compile(r"={0,2}(\d+(?:\.\d+){0,2})(?:\.\*)?")
 _BOUND = re.compile(r"(>=|<=|==|!=|~=|>|<)(\d+(?:\.\d+){0,2}(?:\.\*)?)")
 _PROBE = "import sys; print('%d.%d.%d' % sys.version_info[:3], sys.implementation.name)"
 _ENDS: dict[Version, str] = {(2, 7): "2020-01-01", (3, 5): "2020-09-30", (3, 6): "2021-12-23", (3, 7): "2023-06-27"}
+_LAST_RELEASES: dict[Version, str] = {(3, 6): "2020-12-25", (3, 7): "2021-12-30"}
+_NUMERIC = ("numpy", "pandas", "scipy", "scikit-learn", "matplotlib")
+"""Packages that stop supporting a Python long before its end, with releases that break scripts for it."""
+
 STORE = ".pythons"
 _OF_TEMPLATES = ("3.8.13", "3.10.18")
 """Versions that Azure's templates for conda files contain; nobody chose them, and no patch version of them matters."""
@@ -96,6 +100,12 @@ def _admits(sign: str, bound: str, version: Version) -> bool:
 def end_of_life(asked: Version) -> str | None:
     """Return the day on which support for a Python that is too old for jobs ended; None for others."""
     return _ENDS.get(asked[:2]) if asked < OLDEST else None
+
+
+def last_releases(asked: Version) -> dict[str, str]:
+    """Return, for a Python that is too old for jobs, packages and the day of their last releases for it."""
+    day = _LAST_RELEASES.get(asked[:2])
+    return dict.fromkeys(_NUMERIC, day) if day else {}
 
 
 def dotted(version: Version) -> str:

@@ -53,6 +53,8 @@ def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
     [
         ("tensorflow==2.11.0", ["numpy<2"]),
         ("tensorflow==2.19.0", []),
+        ("tensorflow==2.2.0", ["numpy<1.24"]),
+        ("h5py<=2.10.0", ["numpy<1.24"]),
         ("tensorflow", []),
         ("torch==1.10.0", ["numpy<2", "setuptools<59.6"]),
         ("torch==1.13.1", ["numpy<2"]),

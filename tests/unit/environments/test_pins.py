@@ -33,6 +33,13 @@ def test_a_file_of_2020_gets_packages_of_that_time(tmp_path: Path) -> None:
     assert warning.endswith(", the nearest that the packages support, with packages as of 2021-12-23")
 
 
+def test_a_file_for_python_3_7_gets_a_numpy_that_supported_it(tmp_path: Path) -> None:
+    """With the real index: np.float, which scripts of that time use, went with numpy 1.24 in 2022."""
+    spec = EnvironmentSpec(builder="venv", python="3.7", requirements=("numpy", "pandas==1.5.3"))
+    found = packages(VenvBuilder().lock(spec, ResolverSettings(tmp_path), lambda _: None))
+    assert (found["numpy"], found["pandas"]) == ("1.21.5", "1.5.3")
+
+
 def test_a_directory_without_dates_gives_what_it_has(wheels: Path, tmp_path: Path) -> None:
     spec = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("tiny",))
     lock = VenvBuilder().lock(spec, ResolverSettings(tmp_path / "e"), lambda _: None)
