@@ -40,9 +40,11 @@ that runs jobs."""
 _PURE_BEFORE = {"torchvision": Version("0.3.0")}
 """Packages that were plain Python before this version, with wheels for every Python."""
 
-_TENSORFLOW_NUMPY = ((Version("2.18.0"), "numpy<2"), (Version("2.9.0"), "numpy<1.24"))
+_TENSORFLOW_BOUNDS = (
+    (Version("2.18.0"), "numpy<2"), (Version("2.9.0"), "numpy<1.24"), (Version("2.9.1"), "protobuf<3.21")
+)  # fmt: skip
 _BOUNDS_BEFORE = {
-    **dict.fromkeys(_TENSORFLOWS, _TENSORFLOW_NUMPY),
+    **dict.fromkeys(_TENSORFLOWS, _TENSORFLOW_BOUNDS),
     "torch": ((Version("2.3.0"), "numpy<2"), (Version("1.11.0"), "setuptools<59.6")),  # for torch.utils.tensorboard
     "h5py": ((Version("3.11.0"), "numpy<2"), (Version("3.0.0"), "numpy<1.24")),
     "pandas": ((Version("2.2.2"), "numpy<2"),),

@@ -53,7 +53,7 @@ def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
     [
         ("tensorflow==2.11.0", ["numpy<2"]),
         ("tensorflow==2.19.0", []),
-        ("tensorflow==2.2.0", ["numpy<1.24"]),
+        ("tensorflow==2.2.0", ["numpy<1.24", "protobuf<3.21"]),
         ("h5py<=2.10.0", ["numpy<1.24"]),
         ("tensorflow", []),
         ("torch==1.10.0", ["numpy<2", "setuptools<59.6"]),

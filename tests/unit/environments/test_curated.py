@@ -62,6 +62,7 @@ def test_every_family_is_there(family: str) -> None:
         ("azureml-acpt-pytorch-2.2-cuda12.1", "torch==2.2.2", "Footplate-PyTorch-2.13-GPU"),
         ("azureml-acpt-pytorch-1.11-cuda11.3", "torch==1.11.0", "Footplate-PyTorch-2.13-GPU"),
         ("AzureML-Scikit-learn0.24-Cuda11-OpenMpi4.1.0-py36", "scikit-learn==0.24.1", "Footplate-Sklearn"),
+        ("AzureML-acpt-pytorch-1.13-cuda11.7", "torchvision==0.14.1", "Footplate-PyTorch-2.13-GPU"),
         # Not in the list, and understood:
         ("AzureML-pytorch-1.12-ubuntu18.04-py37-cuda11-gpu", "torch==1.12.*", "Footplate-PyTorch-2.13-GPU"),
         ("AzureML-tensorflow-2.5-ubuntu20.04-py38-cuda11-gpu", "tensorflow==2.5.*", "Footplate-TensorFlow-2.21-GPU"),
@@ -76,6 +77,15 @@ def test_azure_s_names(name: str, wanted: str | None, nearest: str) -> None:
 
 def test_python_is_read_from_a_name() -> None:
     assert curated.get("AzureML-pytorch-1.12-ubuntu18.04-py37-cuda11-gpu").python == "3.7"
+
+
+def test_a_name_without_python_gets_one_that_old_frameworks_have_wheels_for() -> None:
+    assert curated.get("AzureML-acpt-pytorch-2.4-cuda12.4").python == "3.10"
+
+
+@pytest.mark.parametrize("name", ["AzureML-acpt-pytorch-1.13-cuda11.7", "AzureML-ACPT-pytorch-1.13-py38-cuda11.7-gpu"])
+def test_horovod_comes_with_runs_over_mpi(name: str) -> None:
+    assert curated.get(name).with_mpi == ("horovod==0.28.1",)
 
 
 def test_a_name_that_says_nothing_is_not_found_and_near_ones_are_named() -> None:

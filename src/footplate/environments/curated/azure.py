@@ -207,6 +207,23 @@ _OF_2021 = (
 
 _TOOLS = ("matplotlib~=3.5.0", "psutil>=5.8,<6", "tqdm", "tensorboard")
 _PSUTIL = "psutil 5.9 instead of 5.8, which has no wheels for Python 3.10"
+_OLD_WHEELS = ("numpy<1.24", "protobuf<3.21")
+
+
+def _acpt(
+    version: str, python: str, wheels: tuple[str, str, str], sdk: str, day: str, more: tuple[str, ...]
+) -> Curated:
+    """Azure Container for PyTorch; `wheels` are the versions of torch, torchvision and torchaudio."""
+    torch, vision, audio = wheels
+    return Curated(
+        f"AzureML-ACPT-pytorch-{version}", python,
+        (f"azureml-defaults=={sdk}", f"azureml-mlflow=={sdk}", f"torch=={torch}", f"torchvision=={vision}",
+         f"torchaudio=={audio}", *more, *_TOOLS),
+        tested.TORCH_GPU.name, left_out=("deepspeed", "onnxruntime-training", "torch-ort"),
+        with_mpi=("horovod==0.28.1",), day=day, deviations=(_PSUTIL,) if python == "3.10" else (),
+    )  # fmt: skip
+
+
 _OF_NOW = (
     Curated(
         "AzureML-sklearn-1.5", "3.10",
@@ -241,19 +258,12 @@ _OF_NOW = (
         tested.TENSORFLOW_GPU.name, left_out=("horovod==0.28.1",), with_mpi=("horovod==0.28.1",), day="2024-12-31",
         deviations=(_PSUTIL,), variables={"TF_USE_LEGACY_KERAS": "1"},
     ),
-    Curated(
-        "AzureML-ACPT-pytorch-1.11-cuda11.3", "3.8",
-        ("azureml-defaults==1.53.0", "azureml-mlflow==1.53.0", "torch==1.11.0", "torchvision==0.12.0",
-         "torchaudio==0.11.0", "numpy<1.24", "protobuf<3.21", *_TOOLS),
-        tested.TORCH_GPU.name, left_out=("deepspeed", "onnxruntime-training", "torch-ort"), day="2023-08-31",
-    ),
-    Curated(
-        "AzureML-ACPT-pytorch-2.2-cuda12.1", "3.10",
-        ("azureml-defaults==1.58.0", "azureml-mlflow==1.58.0", "torch==2.2.2", "torchvision==0.17.2",
-         "torchaudio==2.2.2", "numpy<2", "transformers", *_TOOLS),
-        tested.TORCH_GPU.name, left_out=("deepspeed", "onnxruntime-training", "torch-ort"), day="2024-09-30",
-        deviations=(_PSUTIL,),
-    ),
+    _acpt("1.11-cuda11.3", "3.8", ("1.11.0", "0.12.0", "0.11.0"), "1.53.0", "2023-08-31", _OLD_WHEELS),
+    _acpt("1.12-cuda11.6", "3.8", ("1.12.1", "0.13.1", "0.12.1"), "1.53.0", "2023-08-31", _OLD_WHEELS),
+    _acpt("1.13-cuda11.7", "3.8", ("1.13.1", "0.14.1", "0.13.1"), "1.54.0", "2023-12-31", _OLD_WHEELS),
+    _acpt("2.0-cuda11.7", "3.8", ("2.0.1", "0.15.2", "2.0.2"), "1.54.0", "2023-12-31", _OLD_WHEELS),
+    _acpt("2.1-cuda12.1", "3.10", ("2.1.2", "0.16.2", "2.1.2"), "1.56.0", "2024-06-30", ("numpy<2",)),
+    _acpt("2.2-cuda12.1", "3.10", ("2.2.2", "0.17.2", "2.2.2"), "1.58.0", "2024-09-30", ("numpy<2", "transformers")),
 )  # fmt: skip
 
 ALL = (*_OF_2020, *_OF_2021, *_OF_NOW)
@@ -269,7 +279,11 @@ _FAMILIES = (
     (re.compile(r"scikit-?learn|sklearn", re.IGNORECASE), "scikit-learn", tested.SKLEARN, tested.SKLEARN),
     (re.compile(r"onnx(runtime)?", re.IGNORECASE), "onnxruntime", tested.ONNX_CPU, tested.ONNX_GPU),
 )
+_PYTHON_OF_NOW = "3.10"
+"""That of names without one: Azure stopped writing it into them."""
+
 _COMPANIONS = {"torch": ("torchvision", "tensorboard"), "onnxruntime": ()}
+_WITH_MPI = {"torch": ("horovod==0.28.1",), "tensorflow": ("horovod==0.28.1",)}
 _USUAL = ("azureml-mlflow", "numpy<2", "pandas", "matplotlib")
 
 
@@ -284,11 +298,12 @@ def understand(name: str) -> Curated | None:
         nearest = gpu if _GPU.search(name) else cpu
         version = re.match(r"-?(\d+(?:\.\d+)*)", name[found.end() :])
         in_name = _PYTHON.search(name[found.end() :])
-        python = f"{in_name[1]}.{in_name[2]}" if in_name else tested.PYTHON
+        python = f"{in_name[1]}.{in_name[2]}" if in_name else _PYTHON_OF_NOW if version else tested.PYTHON
         companions = (*_COMPANIONS.get(package, ()), *_USUAL)
         wanted = (f"{package}=={version[1]}.*", *companions) if version else nearest.requirements
         return Curated(
             name, python, wanted, nearest.name, day=_DAYS.get(python) if version else None,
+            with_mpi=_WITH_MPI.get(package, ()) if version else (),
             deviations=("its definition is not in the catalogue: packages follow from the name",),
         )  # fmt: skip
     return None
