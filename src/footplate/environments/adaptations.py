@@ -87,6 +87,8 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
     before = len(found.warnings)
     _replace(found, _tensorflow_2, _TENSORFLOW_1)
     _replace(found, _first_with_wheels, "there are no wheels for Python 3.8 or newer, which jobs need")
+    if any(map(_is_old_keras, found.lines)):
+        _replace(found, _tensorflow_for_old_keras, "Keras before 2.4 fails with TensorFlow 2.3 and newer")
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
     found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
@@ -106,10 +108,7 @@ def _add_mpi(found: Adapted) -> None:
 def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: str) -> None:
     """Replace lines for which `change` returns another one, and warn."""
     for at, line in enumerate(found.lines):
-        try:
-            wanted = None if is_option(line) else Requirement(line)
-        except InvalidRequirement:
-            continue
+        wanted = _parsed(line)
         other = change(wanted) if wanted is not None and wanted.url is None else None
         if other is not None and wanted is not None:
             found.lines[at] = f"{other} ; {wanted.marker}" if wanted.marker else other
@@ -130,12 +129,16 @@ def _admits_from(first: Version, bounds: SpecifierSet) -> bool:
     return any(bounds.contains(one, prereleases=True) for one in (first, *named, *usual, *later) if one >= first)
 
 
+def _parsed(line: str) -> Requirement | None:
+    try:
+        return None if is_option(line) else Requirement(line)
+    except InvalidRequirement:
+        return None
+
+
 def _bounds_for(line: str) -> list[str]:
     """Return the bounds of other packages that a package of these versions needs, and that its metadata lacks."""
-    try:
-        wanted = None if is_option(line) else Requirement(line)
-    except InvalidRequirement:
-        return []
+    wanted = _parsed(line)
     if wanted is None or not wanted.specifier:
         return []
     known = _BOUNDS_BEFORE.get(normalize(wanted.name), ())
@@ -149,6 +152,21 @@ def _tensorflow_2(wanted: Requirement) -> str | None:
     if _admits_from(Version("2.0.0.dev0"), wanted.specifier):
         return None
     return f"{wanted.name}>=2.2,<2.12" if wanted.name == "tensorflow-gpu" else f"{wanted.name}>=2.2,<2.16"
+
+
+def _is_old_keras(line: str) -> bool:
+    """Whether a line admits only versions of Keras that were a package of their own, for several backends."""
+    wanted = _parsed(line)
+    if wanted is None or normalize(wanted.name) != "keras" or not wanted.specifier:
+        return False
+    return not _admits_from(Version("2.4.0"), wanted.specifier)
+
+
+def _tensorflow_for_old_keras(wanted: Requirement) -> str | None:
+    bounds = wanted.specifier
+    if normalize(wanted.name) not in _TENSORFLOWS or not bounds.contains("2.2.0"):
+        return None
+    return f"{wanted.name}{bounds & SpecifierSet('<2.3')}" if _admits_from(Version("2.3.0"), bounds) else None
 
 
 def _first_with_wheels(wanted: Requirement) -> str | None:

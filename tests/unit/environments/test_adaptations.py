@@ -111,6 +111,21 @@ def test_pins_without_wheels_for_jobs_move_to_the_nearest_version(line: str, ins
     assert [words.partition(":")[0] for words in found.warnings] == ([line.partition(":")[0]] if instead else [])
 
 
+@pytest.mark.parametrize(
+    ("keras", "line", "instead"),
+    [
+        ("keras<=2.3.1", "tensorflow", "tensorflow<2.3"),
+        ("keras==2.2.4", "tensorflow==1.13.1", "tensorflow<2.16,<2.3,>=2.2"),
+        ("keras==2.3.1", "tensorflow==2.2.0", "tensorflow==2.2.0"),
+        ("keras==2.3.1", "tensorflow==2.4.0", "tensorflow==2.4.0"),
+        ("keras==2.4.3", "tensorflow", "tensorflow"),
+        ("keras", "tensorflow", "tensorflow"),
+    ],
+)
+def test_keras_of_several_backends_gets_a_tensorflow_of_its_time(keras: str, line: str, instead: str) -> None:
+    assert adapt([keras, line], [], mpi=False, cpu_builds=False).lines == [keras, instead]
+
+
 def test_old_pins_for_gpus_move_to_a_version_with_a_cpu_build() -> None:
     found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, cpu_builds=True)
     assert found.lines == ["tensorflow-cpu==2.2.0"]
