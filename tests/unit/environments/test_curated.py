@@ -79,7 +79,7 @@ def test_python_is_read_from_a_name() -> None:
     assert curated.get("AzureML-pytorch-1.12-ubuntu18.04-py37-cuda11-gpu").python == "3.7"
 
 
-def test_a_name_without_python_gets_one_that_old_frameworks_have_wheels_for() -> None:
+def test_a_name_without_python_means_one_with_wheels_for_old_frameworks() -> None:
     assert curated.get("AzureML-acpt-pytorch-2.4-cuda12.4").python == "3.10"
 
 

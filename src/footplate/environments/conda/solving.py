@@ -227,7 +227,7 @@ def _adapt(
     has_mpi |= adaptations.machine_has_mpi() and not spec.options.get("docker")
     return adaptations.adapt(
         without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
-        mpi=bool(spec.options.get(adaptations.MPI)) and not has_mpi, cpu_builds=settings.cpu_builds,
+        mpi=adaptations.needs_mpi(spec.options, request.pip) and not has_mpi, cpu_builds=settings.cpu_builds,
     )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class ContainerBuilder:
             if found is not None:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         cleaned, warnings = _packages(spec, reason)
-        mpi = spec.builder != "existing" and bool(spec.options.get(adaptations.MPI)) and not _has_mpi(engine, here)
+        mpi = spec.builder != "existing" and adaptations.needs_mpi(spec.options, cleaned) and not _has_mpi(engine, here)
         adapted = adaptations.adapt(
             without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings.cpu_builds
         )
