@@ -92,9 +92,11 @@ _OWN_NUMBERS = ("azureml-dataprep", "azureml-inference-server-http")
 def brought(lines: Iterable[str]) -> list[str]:
     """Return the requirements that the azureml packages among the lines brought, in their releases."""
     found: dict[str, None] = {}
-    for wanted in _azureml(lines):
+    all_wanted = list(_azureml(lines))
+    pinned = _pinned_release(all_wanted)
+    for wanted in all_wanted:
         name = normalize(wanted.name)
-        release = NEWEST if name in _OWN_NUMBERS else _release(wanted.specifier)
+        release = NEWEST if name in _OWN_NUMBERS else _release(wanted.specifier, pinned)
         tables = [*_TABLES.get(name, ()), *(_EXTRAS[extra] for extra in wanted.extras if extra in _EXTRAS)]
         marker = f" ; {wanted.marker}" if wanted.marker else ""
         for table in tables:
@@ -108,12 +110,14 @@ def versions(lines: Iterable[str]) -> dict[str, str]:
     `azureml-mlflow` is among them without a pin, too: a job whose environment requires it gets MLflow's variables.
     """
     found: dict[str, str] = {}
-    for one in _azureml(lines):
+    all_wanted = list(_azureml(lines))
+    pinned = _pinned_release(all_wanted)
+    for one in all_wanted:
         name, version = normalize(one.name), _exact(one.specifier)
         if version is not None:
             found[name] = str(version)
         elif name == MLFLOW:
-            found[name] = f"1.{_release(one.specifier)}.0"
+            found[name] = f"1.{_release(one.specifier, pinned)}.0"
     return found
 
 
@@ -134,11 +138,19 @@ def _exact(bounds: SpecifierSet) -> Version | None:
     return None
 
 
-def _release(bounds: SpecifierSet) -> int:
-    """Return the minor version of the newest release within the bounds."""
+def _pinned_release(all_wanted: Iterable[Requirement]) -> int | None:
+    """Return the release that a line pins: packages of the SDK require each other in the same release."""
+    exact = [_exact(one.specifier) for one in all_wanted if normalize(one.name) not in _OWN_NUMBERS]
+    return next((_release(SpecifierSet(f"=={version}"), None) for version in exact if version is not None), None)
+
+
+def _release(bounds: SpecifierSet, pinned: int | None) -> int:
+    """Return the minor version of the release that another line pins, or else of the newest one within the bounds."""
     exact = _exact(bounds)
     if exact is not None:
         return exact.minor if exact.major == 1 else 0
+    if pinned is not None and bounds.contains(f"1.{pinned}.0"):
+        return pinned
     within = [minor for minor in range(NEWEST + 1) if bounds.contains(f"1.{minor}.0")]
     return max(within, default=NEWEST)
 

@@ -45,6 +45,13 @@ def test_pinned_versions_are_kept() -> None:
     assert versions(lines) == {"azureml-core": "1.53.0", "azureml-defaults": "1.52.0"}
 
 
+def test_a_line_without_a_pin_follows_the_release_of_the_others() -> None:
+    """A clone of AzureML-PyTorch-1.4, to which a notebook adds azureml-mlflow, contains mlflow of that time."""
+    lines = ["azureml-defaults==1.8.0", "azureml-mlflow"]
+    assert "mlflow>=1.0" in brought(lines) and versions(lines)["azureml-mlflow"] == "1.8.0"
+    assert "mlflow-skinny" in brought(["azureml-defaults==1.8.0", "azureml-mlflow>=1.30,<1.43"])
+
+
 def test_mlflow_is_recorded_without_a_pin() -> None:
     assert versions(["azureml-mlflow", "azureml-core"]) == {"azureml-mlflow": f"1.{NEWEST}.0"}
     assert versions(["azureml-mlflow<1.50"]) == {"azureml-mlflow": "1.49.0"}
