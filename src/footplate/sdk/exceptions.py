@@ -69,12 +69,16 @@ class AzureMLException(Exception):
     def __str__(self) -> str:
         details = {"code": self.code, "message": self.message} if self.code else {"message": self.message}
         return (
-            f"{type(self).__name__}:\n\tMessage: {self.message_with_hint}\n\tInnerException {self.inner_exception!r}"
+            f"{self._public_name()}:\n\tMessage: {self.message_with_hint}\n\tInnerException {self.inner_exception!r}"
             f"\n\tErrorResponse \n{json.dumps({'error': details}, indent=4)}"
         )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.message!r})"
+        return f"{self._public_name()}({self.message!r})"
+
+    def _public_name(self) -> str:
+        """Return the name of Azure's class; our own subclasses are private."""
+        return next(kind.__name__ for kind in type(self).__mro__ if not kind.__name__.startswith("_"))
 
     def _render_traceback_(self) -> List[str]:
         """Return what IPython prints: the user's own lines, message and hint. Frames of libraries would bury them."""

@@ -117,8 +117,9 @@ def store() -> AbstractDatastore:
 
 def test_a_missing_model_path_raises_what_old_and_new_clients_raise() -> None:
     for kind in (WebserviceException, FileNotFoundError):
-        with pytest.raises(kind, match="'out/model'"):
+        with pytest.raises(kind, match="'out/model'") as caught:
             Model.register(ANYTHING, "out/model", "m")
+        assert str(caught.value).startswith("WebserviceException:\n\tMessage: there is no file or folder")
 
 
 @pytest.mark.parametrize("name", MISTAKES)
