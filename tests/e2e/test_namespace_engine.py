@@ -627,8 +627,8 @@ def test_mpi_with_a_bucket_stacks_and_samples(
     hosts = ",".join(network.addresses)
     assert [log_of(run, name) for name in names] == [f"rank {rank} of 2 has 16.0 {hosts}\n" for rank in (0, 1)]
     stacks = [each for each in run.get_stacks() if each.threads]  # not those of mpirun and its daemons
-    assert [(each.rank, each.node) for each in stacks] == [(0, 0), (1, 1)]
-    assert all("wait_at_the_gate" in [frame.function for frame in each.threads[0].frames] for each in stacks)
+    waiting = [each for each in stacks if "wait_at_the_gate" in [frame.function for frame in each.threads[0].frames]]
+    assert [(each.rank, each.node) for each in waiting] == [(0, 0), (1, 1)]  # a rank may have children of its own
     wait_until(lambda: len({name for name in _samples(run) if name.endswith("cpu_percent")}) == 2)
     gate.touch()
     run.wait_for_completion()
