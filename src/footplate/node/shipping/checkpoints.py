@@ -5,7 +5,8 @@ one request replaces the list of names. An agent, node or server that dies in be
 
 A file is saved when it is complete: two looks find it unchanged, and no rank has it open for writing. The folder is
 saved when all of its files are complete, so that files which belong together stay together; a folder that is written
-without a pause is saved file by file after a while. Files that are unchanged are not read again.
+without a pause is saved file by file after a while, and a file that is written anew before each look is saved when a
+second look a moment later finds it unchanged. Files that are unchanged are not read again.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ else:
 LOOK_SECONDS = 1.0
 PATIENCE_SECONDS = 60.0
 """Seconds after which complete files are saved although others in the folder are being written."""
+
+MOMENT_SECONDS = 0.02
+"""Seconds between the two looks at a folder that has changed at every look for so long."""
 
 SETTLE_SECONDS = 10.0
 """The most seconds to wait for the last files of a rank that was warned of a time limit."""
@@ -89,12 +93,12 @@ class CheckpointSaver:
 
     def __init__(
         self, link: Link, folder: NodeFolder, orders: NodeOrders, home: str | None, writers: Callable[[], list[int]],
-        say: Say, look_seconds: float = LOOK_SECONDS,
+        say: Say, look_seconds: float = LOOK_SECONDS, patience: float = PATIENCE_SECONDS,
     ) -> None:  # fmt: skip
         self._link, self._folder, self._writers, self._say = link, folder, writers, say
         self._prefix, self._limit = checkpoint_folder(orders.node), orders.full_disk_seconds
         self._store = store_of(home, link, folder, orders, keep=True, say=say)
-        self._look_seconds = look_seconds
+        self._look_seconds, self._patience = look_seconds, patience
         self._index = os.path.join(folder.path, "checkpoints.json")
         self._saved = _read_index(self._index)
         self._seen: dict[str, _File] = {}  # by the last look
@@ -140,7 +144,7 @@ class CheckpointSaver:
         backoff, pause = Backoff(*BACKOFF), self._look_seconds
         while not self._stopping.wait(pause):
             try:
-                self.save()
+                self.save_in_time()
                 backoff.reset()
                 pause = self._look_seconds
             except (Conflict, NotFound, NotAllowed, Abandoned) as error:
@@ -163,6 +167,18 @@ class CheckpointSaver:
 
     # ── Saving ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def save_in_time(self) -> bool:
+        """Save as `save` does. Look twice at a folder that has waited for too long: its files may change faster."""
+        if self.save():
+            return True
+        if not self._is_overdue():
+            return False
+        self._stopping.wait(MOMENT_SECONDS)
+        return self.save()
+
+    def _is_overdue(self) -> bool:
+        return self._unsaved_since is not None and time.monotonic() - self._unsaved_since >= self._patience
+
     def save(self) -> bool:
         """Look once, and save what has changed if the files are complete; return whether something was saved."""
         before, now = self._seen, self._look()
@@ -177,7 +193,7 @@ class CheckpointSaver:
             return False  # files that are only gone stay saved until others take their place
         self._unsaved_since = self._unsaved_since or time.monotonic()
         is_quiet = self._complete == changed and before.keys() == now.keys()
-        if not is_quiet and time.monotonic() - self._unsaved_since < PATIENCE_SECONDS:
+        if not is_quiet and not self._is_overdue():
             return False
         return self._put(now, self._complete, whole=is_quiet)
 

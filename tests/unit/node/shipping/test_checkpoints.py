@@ -61,9 +61,9 @@ class Arena:
         self.link: Any = server
         self.saver = self.open()
 
-    def open(self, look_seconds: float = 1.0) -> CheckpointSaver:
+    def open(self, look_seconds: float = 1.0, patience: float = 60.0) -> CheckpointSaver:
         home = str(self.home)
-        return CheckpointSaver(self.link, self.folder, self.orders, home, lambda: HERE, print, look_seconds)
+        return CheckpointSaver(self.link, self.folder, self.orders, home, lambda: HERE, print, look_seconds, patience)
 
     def restore(self) -> dict[str, str]:
         return restore(self.link, str(self.home), self.folder, self.orders)
@@ -110,6 +110,18 @@ def test_a_file_that_is_open_for_writing_is_not_saved(node: Arena) -> None:
         file.write(" and half")
     assert [node.saver.save() for _ in range(3)] == [False, True, False]
     assert node.at_server() == {"checkpoints/model.pt": "half and half"}
+
+
+def test_a_file_that_changes_before_each_look_is_saved_after_a_while(node: Arena) -> None:
+    node.saver = node.open(patience=60.0)
+    for step in ("1", "22"):
+        node.write("model.pt", step)
+        assert not node.saver.save_in_time()
+    node.saver = node.open(patience=0.0)
+    for step in ("333", "4444"):
+        node.write("model.pt", step)
+        assert node.saver.save_in_time()
+        assert node.at_server() == {"checkpoints/model.pt": step}
 
 
 def test_files_that_belong_together_are_saved_together(node: Arena) -> None:
