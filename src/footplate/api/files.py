@@ -47,10 +47,13 @@ class FilesApi(ApiNoun):
         found = self._get("/runs/{run}/recent/{path}", {"age": age}, run=run, path=path)
         return from_json(LogOffset, found).offset
 
-    def append_log(self, run: str, path: str, data: bytes, offset: int, replace: bool = False) -> int:
+    def append_log(
+        self, run: str, path: str, data: bytes, offset: int, replace: bool = False, attempt: Optional[int] = None
+    ) -> int:
         """Append bytes that belong at `offset`; return the new size. Bytes that the server has are skipped.
 
-        Raises Conflict with `details["size"]` when bytes before `offset` are missing.
+        Raises Conflict with `details["size"]` when bytes before `offset` are missing, and without it for the agent of
+        an `attempt` that a later one has replaced.
         """
-        query = {"offset": offset, "replace": replace or None}
+        query = {"offset": offset, "replace": replace or None, "attempt": attempt}
         return from_json(AppendedBytes, self._upload("/runs/{run}/logs/{path}", data, query, run=run, path=path)).size

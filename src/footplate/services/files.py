@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass
 from typing import BinaryIO
 
 from footplate.domain.orders import checkpoint_folder
-from footplate.domain.records import FileView, RunRecord, Stage
+from footplate.domain.records import FileView, NodeState, RunRecord, Stage
 from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
@@ -153,7 +153,20 @@ class FileService:
         self._publish(f"run:{run}")
         return skipped
 
-    def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
+    def append_log(
+        self, run: str, path: str, offset: int, data: bytes, replace: bool, attempt: int | None = None
+    ) -> int:
+        """Append to a log and return its size. Refuse an agent of an `attempt` once a node of a later one has joined.
+
+        Both would write behind what the server has, each at offsets of its own.
+        """
+        if attempt is not None:
+            record = self._store.runs.record(run)
+            if attempt < record.attempt and any(node.state is not NodeState.LAUNCHED for node in record.nodes):
+                raise Conflict(
+                    f"attempt {record.attempt} of run {run} writes {path} now, not {attempt}",
+                    "this agent is of an earlier attempt: end it",
+                )
         size = self._store.logs.append(run, path, offset, data, replace)
         self._publish(f"run:{run}")
         return size

@@ -173,9 +173,13 @@ class SlurmCluster:
 
     def kill_node(self, node: str) -> None:
         """Kill slurmd and everything that runs on this node, as a power failure would."""
+        self.kill_slurmd(node)
+        _kill_all(self._namespace(node))
+
+    def kill_slurmd(self, node: str) -> None:
+        """Kill only the daemon of this node. What runs there goes on, and slurmctld soon takes the node for lost."""
         self._processes[node].kill()
         self._processes.pop(node).wait()
-        _kill_all(self._namespace(node))
 
     def start_node(self, node: str) -> None:
         mounts = [f"mount -t tmpfs -o size=4k,mode=755 hidden {shlex.quote(path)}" for path in self._hide]

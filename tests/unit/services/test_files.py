@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from footplate.domain.records import FileView
+from footplate.domain.records import Cause, FileView
 from footplate.errors import Broken, Conflict, InvalidInput
 
 from .conftest import House, run_through
@@ -104,3 +104,22 @@ def test_checkpoints_of_a_node_are_replaced_by_its_current_attempt_only(house: H
         with pytest.raises(InvalidInput):
             files.save_checkpoints("r1", 0, [wrong], 1)
     assert [file.path for file in files.list("r1")] == ["checkpoints_node_1/a"]
+
+
+def test_an_earlier_attempt_stops_writing_when_the_next_one_has_joined(house: House) -> None:
+    """The new agent appends to the log as it finds it; the old one may live on a node that the engine has lost."""
+    log, files = "user_logs/std_log.txt", house.services.files
+    house.submit("r1")
+    house.until_launched("r1")
+    house.services.nodes.join("r1", 0, 1, "host", "127.0.0.1", {})
+    files.append_log("r1", log, 0, b"one\n", False, 1)
+    house.services.nodes.report("r1", 0, "exited", None, Cause("exit_code", "bad"))
+    house.services.nodes.report("r1", 0, "done", None, None)
+    house.services.runs.restart("r1", 2)
+    house.until_launched("r1")
+    files.append_log("r1", log, 4, b"late\n", False, 1)
+    house.services.nodes.join("r1", 0, 2, "other", "127.0.0.1", {})
+    with pytest.raises(Conflict, match="attempt 2 of run r1 writes"):
+        files.append_log("r1", log, 9, b"too late\n", False, 1)
+    files.append_log("r1", log, 9, b"two\n", False, 2)
+    assert house.store.logs.read("r1", log, 0, 100) == b"one\nlate\ntwo\n"

@@ -45,7 +45,9 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
 
 def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, say: Callable[[str], None]) -> bool:
     """Return whether the server has everything; the rest found no disk space in time, and stays."""
-    shipper = NodeShipper(link, folder, orders, say, folder.read_bases())
+    # The log of an attempt ends where the next one begins: later lines would end up between those of other attempts.
+    is_last = folder.attempt == orders.attempt - 1
+    shipper = NodeShipper(link, folder, orders, say, folder.read_bases(), with_logs=is_last)
     limit = orders.full_disk_seconds
     wait, is_shipped = DiskWait(link, limit, say), True
     try:

@@ -49,7 +49,7 @@ class Link:
     def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool], attempt: int = 1) -> None:
         """`wanted` returns whether it is still useful to wait for a server that is away."""
         self._transport = transport
-        self._attempt = attempt
+        self._attempt = self._sender = attempt
         self._api = ApiClient(transport)
         self._run = run
         self._node = node
@@ -60,7 +60,7 @@ class Link:
         self._transport.close()
 
     def of_attempt(self, attempt: int) -> Link:
-        """Return the same link for another attempt."""
+        """Return the same link for what another attempt has left; the sender stays an agent of this one."""
         other = copy.copy(self)
         other._attempt = attempt
         return other
@@ -129,7 +129,7 @@ class Link:
     # ── Logs and journals ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
-        return self._api.files.append_log(run, path, data, offset, replace)
+        return self._api.files.append_log(run, path, data, offset, replace, self._sender)
 
     def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
         return self._api.metrics.append(run, writer, part, data, offset, system)

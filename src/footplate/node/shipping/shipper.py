@@ -56,6 +56,7 @@ class NodeShipper:
         orders: NodeOrders,
         say: Callable[[str], None],
         bases: Mapping[str, int] | None = None,
+        with_logs: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         sizes: dict[str, int] = orders.shipped.get("logs") or {}
@@ -64,7 +65,7 @@ class NodeShipper:
         self._journal_shipper = JournalShipper(
             server, lambda run, writer, part: journals.get(f"{run}/{writer}.{part}", 0)
         )
-        self._clock = clock
+        self._clock, self._with_logs = clock, with_logs
         self._folder = folder
         self._run = orders.run
         self._system = f"node_{orders.node}"
@@ -166,6 +167,8 @@ class NodeShipper:
             return False
 
     def _log_files(self) -> list[tuple[str, str]]:
+        if not self._with_logs:
+            return []
         found = list(regular_files(self._folder.logs, self._folder.path))
         for name in self._watch:
             root = os.path.join(self._folder.wd, name)

@@ -78,8 +78,12 @@ async def append_log(
     services: ServicesOf,
     offset: Annotated[int, Query(ge=0)] = 0,
     replace: bool = False,
+    attempt: int | None = None,
 ) -> Response:
-    """Append to a log the bytes that belong at `offset`; bytes that it has are skipped, a gap is a conflict."""
+    """Append to a log the bytes that belong at `offset`; bytes that it has are skipped, a gap is a conflict.
+
+    An agent names its `attempt`, and is refused once a node of a later one has joined.
+    """
     data = await request.body()
-    size = await asyncio.to_thread(services.files.append_log, run, path, offset, data, replace)
+    size = await asyncio.to_thread(services.files.append_log, run, path, offset, data, replace, attempt)
     return answer(AppendedBytes(size))
