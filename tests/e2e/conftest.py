@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from azureml.core import Model, Webservice, Workspace
+from azureml.core.conda_dependencies import CondaDependencies
 from footplate import Environment
+from footplate.testing.wheels import make_wheel
 
 sys.path.insert(0, str(Path(__file__).parent))
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 @pytest.fixture
@@ -20,6 +23,18 @@ def here() -> Environment:
     environment = Environment("here")
     environment.python.user_managed_dependencies = True
     environment.python.interpreter_path = sys.executable
+    return environment
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Environment:
+    """Return an environment that nodes build without an index."""
+    for name in ("needed", "pip", "setuptools", "wheel"):
+        make_wheel(tmp_path / "wheels", name, "99.5")
+    environment = Environment("built")
+    environment.python.conda_dependencies = CondaDependencies.create(pip_packages=["needed"], python_version=VERSION)
+    for option in ("--no-index", f"--find-links {tmp_path}/wheels"):
+        environment.python.conda_dependencies.set_pip_option(option)
     return environment
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from azureml.core import Dataset, Datastore, Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.core.compute import ComputeTarget
-from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration
 from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import ComputeTargetException, UserErrorException
@@ -28,9 +27,8 @@ from footplate.testing.indexes import certify
 from footplate.testing.networks import SERVER, PrivateNetwork, ServerInside
 from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
-from footplate.testing.wheels import make_wheel
 
-from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
+from ..cluster_runs import BUILT, GANG, SLEEP, describe, log_of, log_of_rank, submit
 from ..conftest import CACHE
 from ..interpreters import interpreters
 
@@ -180,27 +178,6 @@ def test_cancel_ends_the_script(cluster: Any, here: Environment, tmp_path: Path)
     run.wait_for_completion(raise_on_error=False)
     assert run.get_status() == "Canceled"
     wait_until(lambda: not Path(f"/proc/{started.read_text()}").exists())
-
-
-BUILT = """
-import os, sys, needed
-print("version", needed.version, "in", sys.prefix, flush=True)
-os.makedirs("outputs", exist_ok=True)
-with open("outputs/rank_" + os.environ["RANK"], "wb") as file:
-    file.write(os.environ["RANK"].encode() * (9 << 20))
-"""
-
-
-@pytest.fixture
-def built(tmp_path: Path) -> Environment:
-    """Return an environment that nodes build without an index."""
-    for name in ("needed", "pip", "setuptools", "wheel"):
-        make_wheel(tmp_path / "wheels", name, "99.5")
-    environment = Environment("built")
-    environment.python.conda_dependencies = CondaDependencies.create(pip_packages=["needed"])
-    for option in ("--no-index", f"--find-links {tmp_path}/wheels"):
-        environment.python.conda_dependencies.set_pip_option(option)
-    return environment
 
 
 def test_nodes_that_share_a_directory_build_an_environment_once(

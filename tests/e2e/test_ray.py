@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 import yaml
 
 import footplate
-from azureml.core import Dataset, Environment, Experiment, Run, Workspace
+from azureml.core import Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
@@ -29,7 +30,20 @@ from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
 
-from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
+from ..cluster_runs import (
+    BUILT,
+    GANG,
+    IN_A_BOX,
+    SLEEP,
+    Walk,
+    check_observed,
+    describe,
+    log_of,
+    log_of_rank,
+    submit,
+    sweep_with_data,
+)
+from ..cluster_services import Client, deploy
 
 SOURCE = Path(footplate.__file__).parents[1]
 
@@ -45,25 +59,25 @@ def cluster(ray_cluster: RayCluster, home: Path) -> Iterator[RayCluster]:
 
 
 @pytest.fixture
-def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
-    with serve(home, cluster, tmp_path):
-        yield
+def server(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[ServerInside]:
+    with serve(home, cluster, tmp_path) as server:
+        yield server
 
 
 @contextlib.contextmanager
-def serve(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[None]:
+def serve(home: Path, cluster: RayCluster, tmp_path: Path) -> Iterator[ServerInside]:
     """Start a server that knows the head by the name that the guide uses, and its token where Ray keeps it."""
     network = cluster.network
     (tmp_path / "hosts").write_text(f"127.0.0.1 localhost\n{network.address(0)} head training-head-svc\n")
     (tmp_path / ".ray").mkdir()
     (tmp_path / ".ray" / "auth_token").write_text(TOKEN)
     named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(tmp_path / "hosts")]
-    with ServerInside(network, home, {"HOME": str(tmp_path)}, named):
-        yield
+    with ServerInside(network, home, {"HOME": str(tmp_path)}, named) as server:
+        yield server
 
 
 @pytest.fixture
-def target(server: None, project: Path, cluster: RayCluster) -> Any:
+def target(server: ServerInside, project: Path, cluster: RayCluster) -> Any:
     return attach(cluster)
 
 
@@ -103,6 +117,7 @@ def test_training_survives_the_agent_and_leaves_nothing(
     run = submit(target, here, TRAIN, str(home), str(gate))
     wait_until(lambda: "waiting at the gate" in log_of(run))
     wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
+    check_observed(run)
     (address,) = [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]]
     disk = cluster.home(cluster.network.addresses.index(address)) / ".cache/footplate"
     (lock,) = disk.glob(f"work/{run.id}/node_0/agent.lock")
@@ -150,29 +165,8 @@ def test_scripts_see_the_gpus_that_ray_assigned(
     assert taken | {tuple(log_of(run).split())} == {(f"10.77.0.{n}", gpu) for n in (12, 13) for gpu in "01"}
 
 
-READS = """
-import os, sys
-from azureml.core import Run
-run = Run.get_context()
-fetched, mounted, *_, scale = sys.argv[1:]
-values = [float(open(os.path.join(folder, "value.txt")).read()) for folder in (fetched, mounted)]
-table = run.input_datasets["table"].to_pandas_dataframe()
-run.log("score", float(scale) * (sum(values) + table["x"].sum()))
-"""
-
-
 def test_trials_read_files_and_tables_on_bare_nodes(target: Any, here: Environment, tmp_path: Path) -> None:
-    store = target.workspace.get_default_datastore()
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "value.txt").write_text("2.5")
-    (tmp_path / "data" / "table.csv").write_text("x,y\n1,a\n2,b\n")
-    files = Dataset.File.upload_directory(str(tmp_path / "data"), (store, "data"))
-    table = Dataset.Tabular.from_delimited_files((store, "data/table.csv"))
-    given = [files.as_named_input("fetched").as_download(), files.as_named_input("mounted").as_mount()]
-    script = describe(target, here, READS, *given, table.as_named_input("table"))
-    space = GridParameterSampling({"--scale": choice(1, 4, 2, 3)})
-    goal = PrimaryMetricGoal.MAXIMIZE
-    config = HyperDriveConfig(space, "score", goal, 4, max_concurrent_runs=2, run_config=script)
+    config = sweep_with_data(target, here, tmp_path, (1, 4, 2, 3))
     run = Experiment(target.workspace, "ray").submit(config)
     run.wait_for_completion()
     assert [trial.values for trial in run.get_trials()] == [(8.0,), (32.0,), (16.0,), (24.0,)]
@@ -240,6 +234,54 @@ def test_a_killed_raylet_and_a_new_head_lead_to_new_attempts(
     assert [line.split()[0] for line in starts.read_text().splitlines()] == ["1", "2", "3"]
 
 
+def test_a_run_outlives_the_server_the_network_and_the_head(
+    target: Any, server: ServerInside, cluster: RayCluster, here: Environment, tmp_path: Path
+) -> None:
+    """Each of them is away for a while, and the run ends while there is no head."""
+    walk = Walk(target, here, tmp_path)
+    walk.wait_for(1)
+    server.stop()
+    walk.wait_for_steps(20)
+    server.start()
+    cluster.network.silence(8000)
+    walk.wait_for_steps(20)
+    cluster.network.let_speak(8000)
+    cluster.kill_node(0)
+    walk.wait_for_steps(20)
+    walk.finish()
+    assert walk.run.attempt == 1
+    cluster.restart()
+
+
+def test_nodes_run_containers_build_environments_and_serve(
+    python_image: str, target: Any, cluster: RayCluster, here: Environment, built: Environment, home: Path
+) -> None:
+    """Without a shared directory, each node builds an environment once, for all runs."""
+    settings = " ".join(f"{name}={os.environ[name]}" for name in os.environ if name.startswith("CONTAINERS_"))
+    cluster.write_program("podman", f'#!/bin/sh\nexec env {settings} {shutil.which("podman")} "$@"\n')
+    two = PyTorchConfiguration("Gloo", 2, 2)
+    boxed = submit(target, Environment.from_docker_image("boxed", python_image), IN_A_BOX, distributed_job_config=two)
+    for _ in range(2):
+        run = submit(target, built, BUILT, distributed_job_config=two)
+        run.wait_for_completion()
+        assert log_of_rank(run, 1).startswith("version 99.5 in ")
+    for node in (1, 2):
+        assert len(list((cluster.home(node) / ".cache/footplate").glob("environments/*/lib"))) == 1
+    boxed.wait_for_completion()
+    assert sorted(log_of_rank(boxed, rank) for rank in (0, 1)) == [f"boxed rank {rank} of 2\n" for rank in (0, 1)]
+
+    service = deploy(target, here, "number", 2)
+    try:
+        service.wait_for_deployment()
+        client = Client(home, cluster.network, "number")
+        try:
+            assert len({answer["pid"] for answer in client.ask_many()}) == 2
+        finally:
+            client.close()
+    finally:
+        service.delete()
+
+
 @pytest.fixture
 def small_network() -> Iterator[PrivateNetwork]:
     yield from open_network(nodes=1)
@@ -268,7 +310,7 @@ def test_the_second_autoscaler_adds_nodes_for_runs(
         wait_until(lambda: not cluster.processes_with("FOOTPLATE_"))
 
 
-def test_the_guides_run_as_they_are_printed(server: None, home: Path, footplate: Any, tmp_path: Path) -> None:
+def test_the_guides_run_as_they_are_printed(server: ServerInside, home: Path, footplate: Any, tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "HOME": str(tmp_path), "FOOTPLATE_HOME": str(home)}

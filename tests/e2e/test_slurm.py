@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,23 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from footplate import environ
 from footplate.testing.networks import SERVER, Forwarder, PrivateNetwork, ServerInside, as_user
+from footplate.testing.ray_cluster import NVIDIA_SMI
 from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
 
-from ..cluster_runs import GANG, SLEEP, describe, log_of, log_of_rank, submit
+from ..cluster_runs import (
+    BUILT,
+    GANG,
+    IN_A_BOX,
+    SLEEP,
+    check_observed,
+    describe,
+    log_of,
+    log_of_rank,
+    submit,
+    sweep_with_data,
+)
 from ..cluster_services import Client, deploy
 
 
@@ -39,14 +52,14 @@ def cluster(home: Path, private_network: PrivateNetwork, request: pytest.Fixture
 
 
 @pytest.fixture
-def server(home: Path, cluster: SlurmCluster) -> Iterator[None]:
+def server(home: Path, cluster: SlurmCluster) -> Iterator[ServerInside]:
     """A server on a login node of the cluster."""
-    with ServerInside(cluster.network, home, cluster.variables):
-        yield
+    with ServerInside(cluster.network, home, cluster.variables) as server:
+        yield server
 
 
 @pytest.fixture
-def target(server: None, project: Path, cluster: SlurmCluster) -> Any:
+def target(server: ServerInside, project: Path, cluster: SlurmCluster) -> Any:
     wanted = ComputeTarget.engine_configuration("slurm", max_nodes=3, scratch=str(cluster.scratch))
     return ComputeTarget.attach(Workspace.from_config(), "slurm", wanted)
 
@@ -77,6 +90,7 @@ def test_training_survives_the_agent_and_the_controller(
     run = submit(target, here, TRAIN, str(home), str(gate))
     wait_until(lambda: "waiting at the gate" in log_of(run))
     wait_until(lambda: run.get_metrics().get("accuracy") == 0.5)
+    check_observed(run)
     assert [node["privateIpAddress"] for node in target.list_nodes() if node["runId"]] == ["10.77.0.11"]
     (lock,) = cluster.disk("n0").glob(f"work/{run.id}/node_0/agent.lock")
     killed = json.loads(lock.read_text())["pid"]
@@ -206,6 +220,51 @@ def test_a_server_and_its_runs_belong_to_an_ordinary_user(
     (finding,) = [finding for finding in footplate.json("doctor") if finding["name"] == "cluster"]
     assert (finding["state"], finding["hint"]) == ("warn", "try: sinfo")
     assert finding["message"].startswith("the cluster of 'slurm' does not answer: Slurm cannot be reached")
+
+
+@pytest.fixture
+def equipped(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the jobs of the cluster two GPUs for each node, our Python, and this machine's container engine."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.write_text(NVIDIA_SMI.format(gpus="0 1"))
+    program.chmod(0o755)
+    folders = [str(program.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
+    (home / "settings.ini").write_text("[jobs]\npass_environment = CONTAINERS_CONF CONTAINERS_STORAGE_CONF\n")
+
+
+def test_nodes_have_gpus_data_containers_and_shared_environments(
+    python_image: str, equipped: None, target: Any, cluster: SlurmCluster, here: Environment, built: Environment,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    workspace, experiment = target.workspace, Experiment(target.workspace, "slurm")
+    sweep = experiment.submit(sweep_with_data(target, here, tmp_path, (1, 3)))
+    two = PyTorchConfiguration("Gloo", 2, 2)
+    boxed = submit(target, Environment.from_docker_image("boxed", python_image), IN_A_BOX, distributed_job_config=two)
+    shared = {"scratch": str(cluster.scratch), "shared": str(tmp_path / "shared")}
+    wanted = ComputeTarget.engine_configuration("slurm", max_nodes=3, **shared)
+    run = submit(ComputeTarget.attach(workspace, "sharing", wanted), built, BUILT, distributed_job_config=two)
+    run.wait_for_completion()
+    (python,) = (tmp_path / "shared").glob("environments/*/bin/python")
+    assert [log_of_rank(run, rank) for rank in (0, 1)] == [f"version 99.5 in {python.parents[1]}\n"] * 2
+    assert not list(cluster.folder.glob("disk.*/environments/*/lib"))
+    boxed.wait_for_completion()
+    assert [log_of_rank(boxed, rank) for rank in (0, 1)] == [f"boxed rank {rank} of 2\n" for rank in (0, 1)]
+    sweep.wait_for_completion()
+    assert [trial.values for trial in sweep.get_trials()] == [(8.0,), (24.0,)]
+
+    # Another job has the first GPU of the only node that is left.
+    cluster.call("scontrol", "update", "nodename=n[1-2]", "state=drain", "reason=test")
+    other = cluster.call("sbatch", "--parsable", "--gres=gpu:1", "--mem=100M", "--output=/dev/null", "--wrap=sleep 600")
+    wait_until(lambda: cluster.call("squeue", "--noheader", f"--jobs={other}", "--format=%T") == "RUNNING")
+    config = describe(target, here, "import os\nprint('sees', os.environ['CUDA_VISIBLE_DEVICES'])")
+    config.run_config.gpus, config.run_config.engine_options = 1, {"sbatch": ["--mem=100M"]}
+    run = experiment.submit(config)
+    run.wait_for_completion()
+    assert log_of(run) == "sees 1\n"
+    cluster.call("scancel", other)
+    wait_until(lambda: not cluster.call("squeue", "--noheader"))
 
 
 SAVES_ON_WARNING = """

@@ -82,6 +82,13 @@ class PrivateNetwork:
     def restore(self, node: str) -> None:
         _ip("-n", node, "link", "set", "eth0", "up")
 
+    def silence(self, port: int) -> None:
+        """Lose every packet that the server sends from this port, without a sign to anybody; `let_speak` undoes it."""
+        _ip("-n", self.server, "rule", "add", "sport", str(port), "blackhole")
+
+    def let_speak(self, port: int) -> None:
+        _ip("-n", self.server, "rule", "delete", "sport", str(port), "blackhole")
+
     def close(self) -> None:
         for name in (*self.nodes, self.server):
             subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)

@@ -28,7 +28,7 @@ JOBS_PORT = 8265
 HEAD_OPTIONS = {"num-cpus": "0", "dashboard-host": "0.0.0.0"}
 """Options of `ray start` on the head, as the guide to Kubernetes has them."""
 
-_NVIDIA_SMI = """#!/bin/sh
+NVIDIA_SMI = """#!/bin/sh
 for gpu in {gpus}; do
     case "$1" in
     *uuid*) echo "$gpu, GPU-fake-$gpu, Fake, 1024" ;;
@@ -200,11 +200,15 @@ class RayCluster:
         return {**kept, **SETTINGS, "PATH": path, "HOME": str(home), **self._autoscaler_variables()}
 
     def _write_nvidia_smi(self) -> None:
-        program = self._folder / "bin" / "nvidia-smi"
-        program.parent.mkdir()
+        (self._folder / "bin").mkdir()
         if self._gpus:
-            program.write_text(_NVIDIA_SMI.format(gpus=" ".join(map(str, range(self._gpus)))))
-            program.chmod(0o755)
+            self.write_program("nvidia-smi", NVIDIA_SMI.format(gpus=" ".join(map(str, range(self._gpus)))))
+
+    def write_program(self, name: str, text: str) -> None:
+        """Install a program on all nodes, before any other of this name."""
+        program = self._folder / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
 
     def _write_autoscaler(self) -> Path:
         """Write the configuration of the autoscaler and the provider of its nodes. Return the first."""
