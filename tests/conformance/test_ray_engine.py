@@ -114,6 +114,17 @@ def test_lost_nodes_and_a_head_without_memory_are_reported(arena: RayArena, ray_
     assert (seen.state, seen.ended_by) == ("exited", "node_lost")
 
 
+def test_several_nodes_are_on_different_machines(arena: RayArena) -> None:
+    """Each machine has room for both of them: a node needs no CPU and little memory."""
+    engine = arena.engine(WAITS)
+    gang = engine.submit(engine.prepare(arena.job("gang", nodes=2, cpus=0, memory=0.05)))
+    wait_until(lambda: len(starts(arena)) == 2)
+    assert place_of(engine, gang, 0) != place_of(engine, gang, 1)
+    for node in (0, 1):
+        (arena.folder / f"go{node}").touch()
+    assert ended(engine, gang).codes == {0: 0, 1: 0}
+
+
 @pytest.fixture
 def small_network() -> Iterator[PrivateNetwork]:
     yield from open_network(nodes=1)

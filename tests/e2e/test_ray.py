@@ -193,7 +193,12 @@ def test_queued_runs_say_why_and_cancel_and_a_foreign_stop_end_runs(
     third = submit(target, here, SLEEP, str(tmp_path / "third"))
     wait_until(lambda: "the Ray cluster is full: the run needs a node with 1 CPU" in details_of(third))
     third.cancel()
-    wait_until(lambda: third.get_status() == "Canceled")
+    config = describe(target, here, GANG, distributed_job_config=PyTorchConfiguration("Gloo", 2, 2))
+    config.run_config.engine_options = {"resources": {"blue": 1}}
+    choosy = Experiment(target.workspace, "ray").submit(config)
+    wait_until(lambda: "2 nodes with 1 CPU and 1 blue each, and the Ray cluster has none" in details_of(choosy))
+    choosy.cancel()
+    wait_until(lambda: {third.get_status(), choosy.get_status()} == {"Canceled"})
     cluster.ask(f"/api/jobs/{first.id}/stop", "POST")
     wait_until(lambda: first.get_status() == "Failed")
     assert "not by Footplate" in json.dumps(first.get_details()["error"])

@@ -73,6 +73,7 @@ ON_SLURM: list[Job] = [
     ("torch_ddp.py", PyTorchConfiguration("Gloo", 4, 2), 4),
     ("horovod_torch.py", MPI, 2),
     ("tf_parameter_server.py", TensorflowConfiguration(1, 1, chief=True), 1),
+    ("tf_mirrored.py", TensorflowConfiguration(2, 0), 2),
 ]
 """Script, distribution, and the number of ranks that keep their weights."""
 
