@@ -25,6 +25,7 @@ class NodeReport:
     event: str
     message: Optional[str] = None
     cause: Optional[Cause] = None
+    age: float = 0.0  # seconds since it happened
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class NodeService:
     def report_all(self, run: str, node: int, reports: Sequence[NodeReport], attempt: int | None = None) -> bool:
         """Take reports of an agent in order, all or none; return whether the agent must stop its ranks."""
         seen = self._record(run, node, attempt)
-        told = [self._event(run, node, report) for report in reports]
+        told = [(self._event(run, node, report), report.age) for report in reports]
         return _must_stop(self._orchestrator.tell_all(run, told, attempt, seen))
 
     def _event(self, run: str, node: int, report: NodeReport) -> events.Event:

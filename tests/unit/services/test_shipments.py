@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from footplate.domain.records import Cause
@@ -69,3 +71,25 @@ def test_a_shipment_of_another_attempt_is_refused_as_a_whole(house: House) -> No
 def test_bytes_that_are_not_in_base_64_are_named() -> None:
     with pytest.raises(InvalidInput, match="'a' is not in base 64"):
         assert FilePiece("a", LOG, 0, "é").content
+
+
+@pytest.mark.parametrize(("age", "is_early"), [(0.0, False), (3600.0, True), (-3600.0, False), (float("nan"), False)])
+def test_an_event_happened_before_it_arrived_but_not_before_its_run(house: House, age: float, is_early: bool) -> None:
+    joined(house)
+    house.services.shipments.take(RUN, 0, Shipment(1, (NodeReport("started", age=age),)))
+    record = house.store.runs.record(RUN)
+    assert record.started is not None
+    assert (record.started == record.created) == is_early
+    assert record.created <= record.started <= time.time()
+
+
+def test_a_run_that_is_reported_at_its_end_has_a_duration(house: House) -> None:
+    joined(house)
+    reports = (NodeReport("started", age=0.001), NodeReport("exited"))
+    house.services.shipments.take(RUN, 0, Shipment(1, reports, is_last=True))
+    record = house.store.runs.record(RUN)
+    assert house.status(RUN) == "Completed"
+    assert record.started is not None and record.ended is not None
+    assert record.ended - record.started == pytest.approx(0.001, abs=1e-5)
+    told = [line.event for line in house.services.runs.story(RUN)]
+    assert told[-3:] == ["NodeStarted", "NodeExited", "NodeFinished"]

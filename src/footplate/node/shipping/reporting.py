@@ -11,6 +11,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from footplate.backoff import Backoff
 from footplate.domain.orders import Cause
@@ -23,6 +24,9 @@ from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 from footplate.node.shipping.shipper import Gathered, NodeShipper
 
 HEARTBEAT_SECONDS = 3.0
+_GATHER_SECONDS = 0.1
+"""A script that ends so soon after its start is reported in one request, from its start to its end."""
+
 _BUSY_PAUSE = 0.05
 _IDLE_PAUSE = 0.15
 _QUIET_PAUSE = 0.5
@@ -61,7 +65,7 @@ class Reporter:
         self._folder = folder
         self._disk = disk
         self._on_question = on_question
-        self._events: deque[NodeReport] = deque()
+        self._events: deque[tuple[float, NodeReport]] = deque()  # with the time at which they happened
         self._warnings: deque[str] = deque()
         self._wake = threading.Event()
         self._finishing = self._concludes = False
@@ -73,8 +77,8 @@ class Reporter:
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None, wake: bool = True) -> None:
-        """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news."""
-        self._events.append(NodeReport(event, message, cause))
+        """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news, but soon."""
+        self._events.append((time.monotonic(), NodeReport(event, message, cause)))
         if wake:
             self._wake.set()
         self._start()
@@ -113,6 +117,7 @@ class Reporter:
 
     def _go_on(self) -> None:
         backoff, full_since = Backoff(*BACKOFF), None
+        self._wake.wait(_GATHER_SECONDS)
         while True:
             finishing, pause = self._finishing, 0.0
             self._wake.clear()
@@ -163,7 +168,7 @@ class Reporter:
 
     def _report_one_by_one(self) -> None:
         while self._events:
-            self._report(self._events[0])
+            self._report(self._events[0][1])
             self._events.popleft()
         while self._warnings:
             self._ask(lambda: self._warn(self._warnings[0]))
@@ -179,7 +184,8 @@ class Reporter:
         If the server refuses the request as a whole, or its disk is full, each part gets an answer of its own.
         """
         is_last = finishing and self._concludes and gathered.complete and not self._warnings
-        reports = list(self._events)
+        now = time.monotonic()
+        reports = [replace(report, age=now - when) for when, report in self._events]
         if not reports and not gathered.pieces and not is_last:
             return gathered.complete
         try:

@@ -164,12 +164,15 @@ class Orchestrator:
         With `attempt`, the event counts only while the run is at that attempt. `seen` is the record as it was a moment
         ago, for a caller that has just read it.
         """
-        return self.tell_all(run, (event,), attempt, seen)
+        return self.tell_all(run, ((event, 0.0),), attempt, seen)
 
     def tell_all(
-        self, run: str, told: Sequence[Event], attempt: int | None = None, seen: RunRecord | None = None
+        self, run: str, told: Sequence[tuple[Event, float]], attempt: int | None = None, seen: RunRecord | None = None
     ) -> RunRecord:
-        """Apply events in order, all of them or none. They are stored together, which takes half the time."""
+        """Apply events in order, all of them or none. They are stored together, which takes half the time.
+
+        Each has an age: the seconds since it happened.
+        """
         while True:
             record, seen = seen or self._store.runs.record(run), None
             if attempt not in (None, record.attempt):
@@ -251,12 +254,13 @@ class Orchestrator:
         self._scheduler.look_at(record.workspace, record.spec.target)
 
 
-def _decide(record: RunRecord, told: Sequence[Event], now: float) -> list[_Step]:
+def _decide(record: RunRecord, told: Sequence[tuple[Event, float]], now: float) -> list[_Step]:
     """Return the steps by which the events change the record; an event that changes nothing is left out."""
     steps: list[_Step] = []
-    for event in told:
-        after, effects = lifecycle.apply(record, event, now)
+    for event, age in told:
+        when = max(now - max(0.0, age), record.started or record.created)  # no clock of a node turns time back
+        after, effects = lifecycle.apply(record, event, when)
         if after is not record:
-            steps.append(_Step(after, effects, story.lines(record, after, event, now)))
+            steps.append(_Step(after, effects, story.lines(record, after, event, when)))
             record = after
     return steps
