@@ -143,11 +143,11 @@ def show_curves(run: Any) -> None:
 
 
 def started(run: Any) -> float:
-    return next(line.time for line in run.story() if line.event == "Started")
+    return next(line.time for line in run.story() if line.event == "NodeStarted")
 
 
 def ended(run: Any) -> float:
-    return next(line.time for line in run.story() if line.event == "Exited")
+    return next(line.time for line in run.story() if line.event == "NodeExited")
 
 
 if __name__ == "__main__":
