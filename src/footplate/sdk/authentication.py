@@ -102,6 +102,28 @@ class MsiAuthentication(AbstractAuthentication):
 
 
 @explained
+class ArmTokenAuthentication(AbstractAuthentication):
+    """Azure's login with a token of its resource manager. It is accepted and does nothing; the token is not kept.
+
+    Args:
+        arm_access_token, cloud: Accepted and ignored.
+
+    Example:
+        ws = Workspace.from_config(auth=ArmTokenAuthentication("token"))
+    """
+
+    def __init__(self, arm_access_token: str, cloud: Optional[str] = None) -> None:
+        pass
+
+    def update_arm_access_token(self, arm_access_token: str) -> None:
+        """Accept a new token, and ignore it.
+
+        Args:
+            arm_access_token: Accepted and ignored.
+        """
+
+
+@explained
 class TokenAuthentication(AbstractAuthentication):
     """Azure's login with a token. It is accepted and does nothing; the function is never called.
 

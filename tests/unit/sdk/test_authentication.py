@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from azureml.core.authentication import (
+    ArmTokenAuthentication,
     AzureCliAuthentication,
     InteractiveLoginAuthentication,
     MsiAuthentication,
@@ -14,6 +15,7 @@ ALL = [
     lambda: ServicePrincipalAuthentication("tenant", "principal", service_principal_password="hidden"),
     lambda: ServicePrincipalAuthentication("tenant", "principal", "hidden"),
     AzureCliAuthentication,
+    lambda: ArmTokenAuthentication("hidden"),
     lambda: MsiAuthentication({"client_id": "c"}),
 ]
 

@@ -28,6 +28,7 @@ from footplate import (
     Workspace,
 )
 from footplate.sdk.authentication import (
+    ArmTokenAuthentication,
     AzureCliAuthentication,
     InteractiveLoginAuthentication,
     MsiAuthentication,
@@ -178,6 +179,7 @@ SIGNATURES = {
     InteractiveLoginAuthentication.__init__: "self, force=False, tenant_id=None, cloud=None",
     ServicePrincipalAuthentication.__init__: "self, tenant_id, service_principal_id, service_principal_password, "
     "cloud='AzureCloud'",
+    ArmTokenAuthentication.__init__: "self, arm_access_token, cloud=None",
     AzureCliAuthentication.__init__: "self, cloud=None",
     MsiAuthentication.__init__: "self, identity_config=None, cloud='AzureCloud'",
     ComputeInstance.provisioning_configuration: "vm_size='', ssh_public_access=False, admin_user_ssh_public_key=None, "

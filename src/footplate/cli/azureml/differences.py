@@ -9,6 +9,7 @@ _SERVICES = "web services run on the server's machine"
 
 DIFFERENCES = {
     "AbstractAuthentication": _TOKEN,
+    "ArmTokenAuthentication": _TOKEN,
     "AzureCliAuthentication": _TOKEN,
     "InteractiveLoginAuthentication": _TOKEN,
     "MsiAuthentication": _TOKEN,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from footplate.sdk.authentication import (
     AbstractAuthentication,
+    ArmTokenAuthentication,
     AzureCliAuthentication,
     InteractiveLoginAuthentication,
     MsiAuthentication,
@@ -12,6 +13,7 @@ from footplate.sdk.exceptions import AuthenticationException
 
 __all__ = [
     "AbstractAuthentication",
+    "ArmTokenAuthentication",
     "AuthenticationException",
     "AzureCliAuthentication",
     "InteractiveLoginAuthentication",
