@@ -21,6 +21,7 @@ FAILED = 1
 LOOK_SECONDS = 5.0
 """How long to wait for news: a full disk changes nothing in the run, so it is no news."""
 
+RUNNING = "Running"
 INTERACTIVE_LOG = "logs/user_log.txt"
 
 
@@ -60,6 +61,7 @@ class _LogPrinter:
         self._offset: int = 0
         self._show, self._to_stderr = show, to_stderr
         self._phase = ""
+        self._has_run = False
         self._warned = set[str]()
         self._ended = False
         self.run: RunView | None = None
@@ -103,7 +105,9 @@ class _LogPrinter:
     def _print(self, text: str, run: RunView) -> None:
         # Finalizing stays on the live line: the last part of the script's log arrives only then, perhaps in mid-line.
         if run.ended is None and run.status != "Finalizing":
-            self._print_phase(run)
+            self._print_phase(phase_of(run), run.status)
+        elif run.started is not None and self._phase and not self._has_run:  # it ran between two looks
+            self._print_phase(RUNNING, RUNNING)
         if text:
             is_talk = self._to_stderr or (not self._named and self._log != script_log(run))
             click.echo(text, nl=False, err=is_talk)
@@ -117,12 +121,12 @@ class _LogPrinter:
         else:
             self._live.show(run_status.shown(run.status, run.waiting) if self._show else phase_of(run))
 
-    def _print_phase(self, run: RunView) -> None:
-        if phase_of(run) == self._phase:
+    def _print_phase(self, phase: str, status: str) -> None:
+        if phase == self._phase:
             return
-        self._phase = phase_of(run)
+        self._phase, self._has_run = phase, self._has_run or status == RUNNING
         if not self.is_mid_line:  # the first output may arrive before the phase Running, and may end in mid-line
-            say(f"── {self._phase}", run.status)
+            say(f"── {self._phase}", status)
 
     def _switch_to_script_log(self, run: RunView) -> bool:
         """Switch from the log of the build to that of the script once it has started; return whether it switched."""

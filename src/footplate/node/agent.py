@@ -414,7 +414,7 @@ class Agent:
 
     def _watch(self) -> Cause | None:
         """Watch the ranks until they have ended, by themselves or by force; return why they did not end well."""
-        self._reporting().tell("started", wake=self._orders.nodes > 1)
+        self._reporting().tell("started")
         if self._folder.keeps_wd:
             (self._checkpoints or self._open_checkpoints()).start()
         own = os.path.join(self._folder.journals, self._orders.run)

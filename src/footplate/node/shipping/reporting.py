@@ -24,9 +24,6 @@ from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 from footplate.node.shipping.shipper import Gathered, NodeShipper
 
 HEARTBEAT_SECONDS = 3.0
-_GATHER_SECONDS = 0.1
-"""A script that ends so soon after its start is reported in one request, from its start to its end."""
-
 _BUSY_PAUSE = 0.05
 _IDLE_PAUSE = 0.15
 _QUIET_PAUSE = 0.5
@@ -77,7 +74,7 @@ class Reporter:
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None, wake: bool = True) -> None:
-        """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news, but soon."""
+        """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news."""
         self._events.append((time.monotonic(), NodeReport(event, message, cause)))
         if wake:
             self._wake.set()
@@ -117,7 +114,6 @@ class Reporter:
 
     def _go_on(self) -> None:
         backoff, full_since = Backoff(*BACKOFF), None
-        self._wake.wait(_GATHER_SECONDS)
         while True:
             finishing, pause = self._finishing, 0.0
             self._wake.clear()
