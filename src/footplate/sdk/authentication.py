@@ -109,7 +109,9 @@ class ArmTokenAuthentication(AbstractAuthentication):
         arm_access_token, cloud: Accepted and ignored.
 
     Example:
-        ws = Workspace.from_config(auth=ArmTokenAuthentication("token"))
+        auth = ArmTokenAuthentication("token")
+        auth.update_arm_access_token("a newer token")
+        ws = Workspace.from_config(auth=auth)
     """
 
     def __init__(self, arm_access_token: str, cloud: Optional[str] = None) -> None:
