@@ -176,6 +176,15 @@ def _command_line(pid: str) -> bytes:
         return b""
 
 
+def test_a_first_submission_that_is_repeated_gives_one_job(arena: SlurmArena) -> None:
+    engine = arena.engine("import time; time.sleep(600)")
+    request = engine.prepare(replace(arena.job("first"), is_first=True))
+    assert engine.submit(request) == engine.submit(request)
+    again = SlurmEngine()  # of the next server, which cannot know: it is not told that this is the first submission
+    assert again.submit(again.prepare(arena.job("first"))) == engine.submit(request)
+    assert len(arena.cluster.call("squeue", "--noheader").splitlines()) == 1
+
+
 def test_a_target_asks_the_cluster_for_its_partitions(arena: SlurmArena) -> None:
     engine = SlurmEngine()
     assert engine.reach({}) == 2

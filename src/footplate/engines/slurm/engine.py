@@ -106,8 +106,8 @@ class SlurmEngine:
 
     def _forget_submissions(self) -> None:
         """Keep the names of the latest jobs: only then can the first submission still be under way."""
-        while len(self._submitted) > _REMEMBERED:
-            self._submitted.pop(next(iter(self._submitted)), None)
+        for name in list(self._submitted)[:-_REMEMBERED]:  # a copy: other threads submit meanwhile
+            self._submitted.pop(name, None)
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         """Ask each cluster once about all its jobs. A cluster that is away does not hide the jobs of the others."""
