@@ -1,4 +1,4 @@
-"""Frozen dataclasses to JSON and back, with errors that name the field.
+"""Values and frozen dataclasses to JSON and back, with errors that name the field.
 
 One rule for every spec and record: `from_json` reads what `to_json` writes. A missing key takes the field's default, so
 an older peer can be read. With `strict`, an unknown key is refused, so that a misspelled field of a request is an
@@ -11,11 +11,11 @@ Every record that the server reads or returns passes through here, so each type 
 from __future__ import annotations
 
 import collections.abc
-import dataclasses
 import enum
 import typing
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union, cast
 
+from footplate.domain.values import Value
 from footplate.errors import InvalidInput
 
 T = TypeVar("T")
@@ -29,6 +29,15 @@ _readers: Dict[Any, _Reader] = {}
 _names: Dict[type, Tuple[str, ...]] = {}
 
 
+def _has_fields(kind: Any) -> bool:
+    return (kind.__class__ is type and issubclass(kind, Value)) or hasattr(kind, "__dataclass_fields__")
+
+
+def _field_names(kind: Any) -> Tuple[str, ...]:
+    """Return the names of a value's or dataclass's fields without importing `dataclasses`, which takes a while."""
+    return tuple(kind.value_fields if issubclass(kind, Value) else kind.__dataclass_fields__)
+
+
 # ── Values to JSON ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -37,8 +46,8 @@ def to_json(value: Any) -> Any:
     if kind in _PLAIN:  # most values are plain; the checks below cost more than everything else
         return value
     names = _names.get(kind)
-    if names is None and hasattr(kind, "__dataclass_fields__"):
-        names = _names[kind] = tuple(field.name for field in dataclasses.fields(kind))
+    if names is None and _has_fields(kind):
+        names = _names[kind] = _field_names(kind)
     if names is not None:
         return {n: v if type(v := getattr(value, n)) in _PLAIN else to_json(v) for n in names}
     if isinstance(value, enum.Enum):
@@ -81,7 +90,7 @@ def _make_reader(kind: Any) -> _Reader:
     if origin is Union:
         inner = [option for option in options if option is not type(None)]
         return _optional(_reader(inner[0])) if len(inner) == 1 else _as_it_is
-    if dataclasses.is_dataclass(kind):
+    if _has_fields(kind):
         return _DataclassReader(cast(type, kind))
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _enum(kind)
@@ -157,7 +166,7 @@ class _DataclassReader:
         if self._fields is not None:
             return False
         hints = typing.get_type_hints(self._kind)
-        self._fields = {f.name: (hints[f.name], _reader(hints[f.name])) for f in dataclasses.fields(self._kind)}
+        self._fields = {name: (hints[name], _reader(hints[name])) for name in _field_names(self._kind)}
         return True
 
     def __call__(self, data: Any, where: _Where, strict: bool) -> Any:
@@ -189,6 +198,8 @@ class _DataclassReader:
                 )
 
     def _lacking(self, values: Mapping[str, Any], where: _Where) -> InvalidInput:
+        import dataclasses  # noqa: PLC0415  # only an error needs it
+
         missing = [
             field.name
             for field in dataclasses.fields(self._kind)

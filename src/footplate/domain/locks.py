@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
 from typing import Dict, List, Optional
 
 from footplate.domain.orders import Lock
+from footplate.domain.values import Value
 
-_PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s*(\S+))")
+_PIN = r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?\s*(?:==\s*([^\s;\\]+)|@\s*(\S+))"
 
 AZUREML = "azureml"
 """Key of a lock's content: name → version of the azureml packages that the requirements pin."""
@@ -26,8 +26,7 @@ TENSORFLOW1 = "tensorflow1"
 `compat.v1`."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Value):
     """One difference. `before` or `after` is null if only the other lock has the package."""
 
     what: str
@@ -39,7 +38,7 @@ def packages(lock: Lock) -> Dict[str, str]:
     """Return name → version, or the address that the package comes from."""
     found = {str(one["name"]): str(one["version"]) for one in lock.content.get("packages") or ()}
     for line in str(lock.content.get("requirements") or "").splitlines():
-        pin = _PIN.match(line)
+        pin = re.match(_PIN, line)
         if pin:
             found[re.sub(r"[-_.]+", "-", pin.group(1)).lower()] = pin.group(2) or pin.group(3)
     for recipe in lock.content.get("recipes") or ():

@@ -6,8 +6,9 @@ cluster every agent is a new process, and each dataclass takes half a millisecon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
+
+from footplate.domain.values import Value, field
 
 CHECKPOINTS = "checkpoints"
 """The folder of the working directory that is saved while the ranks run, and restored for the next attempt."""
@@ -37,8 +38,7 @@ def checkpoint_folders(nodes: int) -> Tuple[str, ...]:
 # ── Orders ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(Value):
     """The program of each rank. Either `script` with `arguments`, or `command`, which runs under `sh -c`.
 
     Arguments keep `$NAME` as written: each rank expands them against its own environment just before the start.
@@ -49,8 +49,7 @@ class Program:
     command: Optional[str] = None
 
 
-@dataclass(frozen=True)
-class Lock:
+class Lock(Value):
     """A resolved environment. Same content, same digest. `content` is exactly what the builder needs."""
 
     digest: str
@@ -59,8 +58,7 @@ class Lock:
     warnings: Tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class DataInput:
+class DataInput(Value):
     """Data that a run reads: either a `dataset`, by id, or the `path` of a `datastore`.
 
     `mode`: mount (appears as a folder or a file and is read on demand), download (copied before the start) or direct
@@ -77,8 +75,7 @@ class DataInput:
     overwrite: bool = False
 
 
-@dataclass(frozen=True)
-class Registration:
+class Registration(Value):
     """The name under which an output becomes a dataset when the run completes."""
 
     name: str
@@ -86,8 +83,7 @@ class Registration:
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
 
 
-@dataclass(frozen=True)
-class DataOutput:
+class DataOutput(Value):
     """A folder that a run writes and that goes to `path` of `datastore`; `{run-id}` and `{output-name}` are filled in.
 
     `mode`: mount (kept also when the run fails) or upload (at the end, if the run completes). `globs` select files.
@@ -107,16 +103,14 @@ class DataOutput:
     table: Optional[Dict[str, Any]] = None
 
 
-@dataclass(frozen=True)
-class NodePlace:
+class NodePlace(Value):
     """The address of a node for the ranks of all nodes. Its agent holds the ports until the ranks start."""
 
     address: str
     ports: Tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class RankPlan:
+class RankPlan(Value):
     """The plan of one rank. Settings of the user or the machine override `defaults`.
 
     A rank that `attends` serves the others (a parameter server): it never ends by itself and is stopped when they are
@@ -133,8 +127,7 @@ class RankPlan:
     task: str = ""  # TensorFlow's name for it, such as "worker 1"
 
 
-@dataclass(frozen=True)
-class MpiOrders:
+class MpiOrders(Value):
     """Instructions for the node that runs mpirun: the places of all nodes, and the secret that authorizes daemons."""
 
     places: Tuple[NodePlace, ...]
@@ -142,8 +135,7 @@ class MpiOrders:
     secret: str
 
 
-@dataclass(frozen=True)
-class NodeOrders:
+class NodeOrders(Value):
     """The orders of a node agent. It gets them when it joins and whenever it requests them again.
 
     `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that
@@ -187,8 +179,7 @@ class NodeOrders:
     peers: Tuple[str, ...] = ()  # addresses of all nodes, if their processes must find each other
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(Value):
     """A GPU. `index` is the driver's number, in the order of the PCI bus; `memory` is in bytes."""
 
     index: int
@@ -215,8 +206,7 @@ MPI_FAILED = "mpi_failed"
 """The code of a cause that names the launcher, because no rank is known to have failed."""
 
 
-@dataclass(frozen=True)
-class Cause:
+class Cause(Value):
     """The reason of an end or a failure. `code` is for programs, `message` is a sentence for users."""
 
     code: str

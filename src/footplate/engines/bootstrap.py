@@ -10,6 +10,7 @@ All of this precedes the first line of the user's script. So it imports only mod
 the agent is a fork and not a new interpreter.
 """
 
+import fcntl
 import os
 import signal
 import sys
@@ -40,8 +41,6 @@ certificate of the server is not trusted."""
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 _TIMEOUT = 60.0
-_PIECE = 1 << 18
-_PR_SET_PDEATHSIG = 1
 
 
 class Refused(Exception):
@@ -204,29 +203,31 @@ class Supervisor:
 
     def _run_once(self, program: str, arguments: List[str], lock: Optional[int]) -> int:
         """Run the agent with our signals blocked: one that arrives before it handles signals must not kill it."""
-        parent = os.getpid()
+        parent, (lifeline, held) = os.getpid(), os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         try:
             pid = os.fork()
             if pid == 0:
-                _become_agent(program, arguments, lock, parent)
+                _become_agent(program, arguments, lock, parent, lifeline)
             self._child, self._has_begun = pid, True
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+        os.close(lifeline)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         self._child = None  # from here on its number may be that of another process
+        os.close(held)
         status = os.waitpid(pid, 0)[1]
         return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
-def _become_agent(program: str, arguments: List[str], lock: Optional[int], parent: int) -> None:
+def _become_agent(program: str, arguments: List[str], lock: Optional[int], parent: int, lifeline: int) -> None:
     """Turn the forked child into the agent; never returns."""
     code: object = 70
     try:
-        _die_with(parent)
+        _close_files(lock, lifeline)
+        _die_with(parent, lifeline)
         for number in _FORWARDED:  # still blocked: they wait until the agent handles them
             signal.signal(number, signal.SIG_DFL)
-        _close_files(lock)
         sys.argv = [program, *arguments]
         main = type(sys)("__main__")
         main.__file__ = program
@@ -246,11 +247,11 @@ def _become_agent(program: str, arguments: List[str], lock: Optional[int], paren
         _exit(code if isinstance(code, int) else int(code is not None))
 
 
-def _close_files(lock: Optional[int]) -> None:
-    """Close everything but both outputs and the lock, and read nothing."""
+def _close_files(*kept: Optional[int]) -> None:
+    """Close everything but both outputs and these files, and read nothing."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in map(int, os.listdir("/proc/self/fd")):  # before Python 3.10, closerange tries every number
-        if number > 2 and number != lock:
+        if number > 2 and number not in kept:
             try:
                 os.close(number)
             except OSError:  # the directory that was listed
@@ -266,13 +267,17 @@ def _exit(code: int) -> None:
     os._exit(code)
 
 
-def _die_with(parent: int) -> None:
-    """Kill this process when its parent dies: the engine watches the parent only. Ranks survive, as always."""
-    try:
-        import ctypes  # noqa: PLC0415  # a system without it, or without prctl, has no such signal
+def _die_with(parent: int, lifeline: int) -> None:
+    """Kill this process when its parent dies: the engine watches the parent only. Ranks survive, as always.
 
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (ImportError, OSError, AttributeError):
+    The parent holds the other end of the lifeline. The kernel signals whoever owns this end when that one is closed.
+    prctl(2) could do the same, but the import of ctypes takes milliseconds.
+    """
+    try:
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)
+    except (OSError, AttributeError):  # not Linux
         return
     if os.getppid() != parent:
         os._exit(STOPPED)

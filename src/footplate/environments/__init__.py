@@ -29,12 +29,12 @@ builder; containers/ is also covered by tests/e2e/test_containers.py, subprocess
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from footplate.domain.locks import MPI
 from footplate.domain.orders import Lock
+from footplate.domain.values import replace
 from footplate.environments.base import Builder, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import InvalidInput

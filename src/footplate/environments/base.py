@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 from footplate.domain.orders import Lock
+from footplate.domain.values import Value, field
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 
 if TYPE_CHECKING:  # an agent starts sooner without it
@@ -18,8 +18,7 @@ Say = Callable[[str], None]
 """Takes one line of a log as soon as it is known."""
 
 
-@dataclass(frozen=True)
-class ResolverSettings:
+class ResolverSettings(Value):
     """Where environments are kept, and the rules for resolving them.
 
     `interpreters`: `nearest` replaces a missing Python by the nearest one that the requirements admit, with a warning;
@@ -42,8 +41,7 @@ class ResolverSettings:
     torch_cpu_index: str = ""
 
 
-@dataclass(frozen=True)
-class BuildContext:
+class BuildContext(Value):
     """One build: where environments are kept, its log, its logins, and the file lock that its programs inherit.
 
     A program that inherits the lock holds it until it ends, so nobody builds in the same place after we were killed.
@@ -55,8 +53,7 @@ class BuildContext:
     logins: Logins = NO_LOGINS
 
 
-@dataclass(frozen=True)
-class Container:
+class Container(Value):
     """The container that each rank runs in.
 
     `python` is a path inside it, `options` are arguments for the engine's `run`, and `mounts` are directories of this
@@ -72,8 +69,7 @@ class Container:
     mounts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(Value):
     """The command that starts a rank's Python, and the variables that the environment sets.
 
     With a `container`, each rank starts in a container of its own; `argv` is then a wrapper that starts one. `programs`

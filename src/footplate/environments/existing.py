@@ -8,13 +8,13 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import MPI
 from footplate.domain.orders import Lock
+from footplate.domain.values import replace
 from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput

@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import unquote
 
 from footplate.domain.orders import Lock
+from footplate.domain.values import Value, field, replace
 
 if TYPE_CHECKING:  # an agent starts sooner without them
     from footplate.domain.specs import EnvironmentSpec, RunSpec
 
 T = TypeVar("T")
-_ADDRESS = re.compile(r"(?P<scheme>https?://)(?P<user>[^\s/@'\"]+@)?(?P<rest>(?:(?!::)[^\s#;'\"<>|\[\]@?])+)")
-_TOKEN = re.compile(r"(?P<host>[^/]+)/t/(?P<token>[^/]+)(?P<path>(?:/.*)?)")
-_VARIABLES = re.compile(r"(\$\{\w+\}:?)+@")  # variables of the machine that resolves, not secrets
+_ADDRESS = r"(?P<scheme>https?://)(?P<user>[^\s/@'\"]+@)?(?P<rest>(?:(?!::)[^\s#;'\"<>|\[\]@?])+)"
+_TOKEN = r"(?P<host>[^/]+)/t/(?P<token>[^/]+)(?P<path>(?:/.*)?)"
+_VARIABLES = r"(\$\{\w+\}:?)+@"  # variables of the machine that resolves, not secrets
 
 
-@dataclass(frozen=True)
-class Logins:
+class Logins(Value):
     known: Mapping[str, str] = field(default_factory=lambda: {}, repr=False)
 
     def reveal(self, text: str) -> str:
@@ -64,15 +63,15 @@ class Logins:
 
     def user_of(self, bare: str) -> tuple[str, str] | None:
         """Return the user name and password for this address, if there are any."""
-        address = _ADDRESS.fullmatch(self.known.get(bare, ""))
+        address = re.fullmatch(_ADDRESS, self.known.get(bare, ""))
         user, colon, password = ((address["user"] or "") if address else "").rstrip("@").partition(":")
         return (unquote(user), unquote(password)) if colon else None
 
     def _secrets(self) -> set[str]:
         found: set[str] = set()
         for whole in self.known.values():
-            address = _ADDRESS.fullmatch(whole)
-            token = _TOKEN.fullmatch(address["rest"]) if address else None
+            address = re.fullmatch(_ADDRESS, whole)
+            token = re.fullmatch(_TOKEN, address["rest"]) if address else None
             user, _, password = (address["user"] or "").rstrip("@").partition(":") if address else ("", "", "")
             for secret in (password or user, token["token"] if token else ""):
                 found.update({secret, unquote(secret)} if len(secret) > 3 else ())
@@ -130,16 +129,16 @@ def extract_definition_logins(definition: dict[str, Any]) -> tuple[dict[str, Any
 def _bare(text: str, found: dict[str, str], tokens: bool) -> str:
     def part(address: re.Match[str]) -> str:
         user, rest = address["user"], address["rest"]
-        if user is not None and _VARIABLES.fullmatch(user):
+        if user is not None and re.fullmatch(_VARIABLES, user):
             return address[0]
-        token = _TOKEN.fullmatch(rest) if tokens else None
+        token = re.fullmatch(_TOKEN, rest) if tokens else None
         if user is None and token is None:
             return address[0]
         bare = f"{address['scheme']}{token['host'] + token['path'] if token else rest}"
         found[bare.rstrip("/")] = address[0].rstrip("/")
         return bare
 
-    return _ADDRESS.sub(part, text)
+    return re.sub(_ADDRESS, part, text)
 
 
 def change_texts(value: T, change: Callable[[str], str]) -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -15,6 +16,7 @@ if __name__ == "__main__":
         from footplate.node import nursery  # it loads more than an agent needs for its start
 
         sys.exit(nursery.serve(int(sys.argv[2]), int(sys.argv[3])))
+    gc.disable()  # nothing is garbage yet; the agent enables it when it has started its ranks
     from footplate.node import agent
 
     sys.exit(agent.main(sys.argv[1:]))

@@ -7,6 +7,7 @@ the orders, and on one machine the process is forked from one that has everythin
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -474,6 +475,7 @@ class Agent:
     def _reporting(self) -> reporting.Reporter:
         """Return the reporter, started on first use: after the ranks, unless something before them takes time."""
         if self._reporter is None:
+            gc.enable()
             everything = shipper.NodeShipper(self._link, self._folder, self._orders, say, self._log_bases)
             place = f"the disk of node {self._options.node} ({os.uname().nodename}:{self._folder.home})"
             disk = disk_wait.DiskWatch(self._folder.path, place, at_once=self._options.home is None)

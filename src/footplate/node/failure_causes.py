@@ -6,11 +6,11 @@ import os
 import re
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.runs.root_cause import blames_another, is_no_consequence
+from footplate.domain.values import replace
 from footplate.node.ranks import Rank
 
 LAST_LINES = 20

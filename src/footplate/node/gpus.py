@@ -10,26 +10,24 @@ import importlib
 import itertools
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from footplate.domain.orders import Gpu
+from footplate.domain.values import Value
 from footplate.lazy import Deferred
 from footplate.node.node_directory import see_installed_packages
 
 if TYPE_CHECKING:
-    import shutil
     import subprocess
-else:  # machines without a GPU do not wait for them
-    shutil, subprocess = Deferred("shutil"), Deferred("subprocess")
+else:  # machines without a GPU do not wait for it
+    subprocess = Deferred("subprocess")
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")
 _SMI_SECONDS = 30.0
 _MIB = 1 << 20
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(Value):
     """The current use of one GPU: utilization in percent, and bytes of memory in use."""
 
     index: int
@@ -46,9 +44,15 @@ class Driver(Protocol):
     def uses(self) -> list[Use]: ...
 
 
+def _find_program(name: str) -> str | None:
+    """Do what `shutil.which` does, without the import of `shutil`, for which machines without a GPU would wait."""
+    paths = (os.path.join(folder, name) for folder in os.get_exec_path())
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
 def open_driver() -> Driver | None:
     """Return a driver for the GPUs of this machine; None if there are none."""
-    program = shutil.which("nvidia-smi")
+    program = _find_program("nvidia-smi")
     if program is None and not any(os.path.exists(path) for path in _DRIVERS):
         return None
     try:

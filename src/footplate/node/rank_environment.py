@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from footplate import __version__, environ
 from footplate.domain import azure_variables, inherited_variables
 from footplate.domain.locks import AZUREML, MLFLOW
 from footplate.domain.orders import CHECKPOINTS, NodeOrders, Program, RankPlan
+from footplate.domain.values import Value, field
 from footplate.environments.base import Interpreter
 from footplate.node import distributions, host_info, rendezvous
 from footplate.node.node_directory import NodeFolder, runtime_folder
@@ -23,8 +23,7 @@ printf "{\"code\": %d}" $1 > "$2.new" && mv -f "$2.new" "$2.json"' EXIT
 """
 
 
-@dataclass(frozen=True)
-class RankEnvironment:
+class RankEnvironment(Value):
     """The parts of the environment that all ranks of a node share."""
 
     interpreter: Interpreter

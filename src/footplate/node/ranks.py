@@ -10,7 +10,6 @@ import select
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from footplate import environ
@@ -31,21 +30,24 @@ _POLL_SECONDS = 0.05
 _DEFAULTS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-@dataclass
 class Rank:
-    """One process of the user."""
+    """One process of the user.
 
-    number: int
-    pid: int
-    identity: str | None
-    log: str
-    child: bool = True  # False if an earlier agent started it
-    ended: float | None = None
-    code: int | None = None  # minus the signal number; None also if nobody saw it end
-    peak: int | None = None  # the largest resident size in bytes
-    watch: int | None = None  # a pidfd
-    enclosed: bool = False  # the process is the container engine's program
-    attends: bool = False  # serves the others until they are done
+    `child` is false if an earlier agent started it, `enclosed` is true if it is the container engine's program, and
+    `attends` if it serves the others until they are done. `code` is minus the number of a signal that ended it, and
+    None if nobody saw it end. `peak` is its largest resident size in bytes.
+    """
+
+    def __init__(
+        self, number: int, pid: int, identity: str | None, log: str, *,
+        child: bool = True, code: int | None = None, peak: int | None = None, enclosed: bool = False,
+        attends: bool = False,
+    ) -> None:  # fmt: skip
+        self.number, self.pid, self.identity, self.log = number, pid, identity, log
+        self.child, self.enclosed, self.attends = child, enclosed, attends
+        self.code, self.peak = code, peak
+        self.ended: float | None = None
+        self.watch: int | None = None  # a pidfd
 
     def to_state(self) -> dict[str, Any]:
         known = {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}

@@ -6,9 +6,9 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import replace
 
 from footplate.domain.orders import Cause, NodeOrders
+from footplate.domain.values import replace
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that stop an agent. Whoever forks an agent blocks them until it handles them."""

@@ -227,7 +227,7 @@ def test_an_agent_inherits_no_file_of_the_engine(node: Node) -> None:
     os.close(writing)
     try:
         assert started.wait(timeout=60) == 0
-        assert node.files() == [0, 1, 2]
+        assert node.files() == [0, 1, 2, 3]  # 3 is the pipe by which it learns of the supervisor's end
     finally:
         os.close(reading)
 

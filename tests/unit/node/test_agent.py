@@ -777,3 +777,15 @@ def test_an_agent_stopped_without_a_server_keeps_its_directory(node: Any) -> Non
     agent.terminate()
     assert agent.wait(120) == 75
     assert (node.folder / "agent.exit").read_text() == "75"
+
+
+def test_an_agent_loads_nothing_slow_before_its_ranks_start() -> None:
+    """Their import would delay the first line of every script on a cluster."""
+    program = (
+        "import sys; from footplate.node import agent; import importlib, footplate.environments.existing\n"
+        "list(map(importlib.import_module, agent.IMPORTED_MEANWHILE)); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    slow = {"argparse", "asyncio", "ctypes", "dataclasses", "inspect", "logging", "shutil", "ssl", "subprocess"}
+    at_start = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, text=True)
+    assert set(done.stdout.split()) & slow - set(at_start.stdout.split()) == set()

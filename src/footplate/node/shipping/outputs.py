@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Callable
 
 from footplate import environ
@@ -37,12 +36,11 @@ LARGE = 32 << 20
 Say = Callable[[str], None]
 
 
-@dataclass
 class Output:
     """A file, and its names in the run: several if there are links to it."""
 
-    path: str
-    names: list[str] = field(default_factory=lambda: [])
+    def __init__(self, path: str, names: Sequence[str] = ()) -> None:
+        self.path, self.names = path, list(names)
 
     def views(self, digest: str, size: int) -> list[FileView]:
         return [records.FileView(name, size, digest) for name in self.names]

@@ -6,13 +6,13 @@ import copy
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from footplate.api import ApiClient
 from footplate.backoff import Backoff
 from footplate.client.transport import Transport
 from footplate.domain.orders import Cause, NodeOrders
+from footplate.domain.values import replace
 from footplate.errors import OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 
