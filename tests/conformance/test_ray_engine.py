@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import uuid
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 from footplate.engines.base import AgentJob, Engine, NodeResources
 from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
-from footplate.node import process_tree
+from footplate.node import process_tree, supervisor
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
 from footplate.testing.fixtures import open_network
 from footplate.testing.networks import SERVER, PrivateNetwork
@@ -42,6 +43,7 @@ class RayArena:
         main = self.folder / "scratch" / "bundles" / BUNDLE / "footplate/node/__main__.py"
         main.parent.mkdir(parents=True, exist_ok=True)
         main.write_text(start + program.format(folder=str(self.folder)))
+        shutil.copy(supervisor.__file__, main.parent)
         return RayEngine()
 
     def job(self, run: str, nodes: int = 1, **resources: Any) -> AgentJob:

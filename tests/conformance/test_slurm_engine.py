@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from footplate.engines.base import AgentJob, NodeResources
 from footplate.engines.slurm.engine import SlurmEngine
 from footplate.errors import InvalidInput, Unavailable
+from footplate.node import supervisor
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
 from footplate.testing.fixtures import open_network
 from footplate.testing.networks import SERVER, PrivateNetwork
@@ -53,6 +55,7 @@ class SlurmArena:
             main = self.cluster.disk(node) / "bundles" / BUNDLE / "footplate/node/__main__.py"
             main.parent.mkdir(parents=True, exist_ok=True)
             main.write_text(start + program.format(folder=str(self.folder)))
+            shutil.copy(supervisor.__file__, main.parent)
         return SlurmEngine()
 
     def job(self, run: str, nodes: int = 1, **options: Any) -> AgentJob:

@@ -2,20 +2,20 @@
 
     python3 bootstrap.py --run R --attempt N --endpoint URL --node K [more options of the agent]
 
-It fetches the agent bundle from the server unless the node has it, forks the agent, passes signals on, starts the agent
-again if it was killed, and exits with the agent's code. Standard library only, and it imports nothing of ours. The
-names of the variables are those of `footplate.environ`; a test compares them.
+It fetches the agent bundle from the server unless the node has it, and becomes the supervisor of the agent, which is a
+file of the bundle. Standard library only, and it imports nothing of ours. The names of the variables are those of
+`footplate.environ`; a test compares them.
 
-All of this precedes the first line of the user's script. So it imports only modules that the agent needs as well, and
-the agent is a fork and not a new interpreter.
+The first line of the user's script waits for all of this, and Python compiles this file at every start. So it is short,
+and imports only modules that the agent needs as well.
 """
 
-import fcntl
 import os
 import signal
 import sys
 import time
-from typing import Any, Dict, List, Optional
+from importlib.machinery import SourceFileLoader
+from typing import Any, Dict, List
 
 BUNDLE = "FOOTPLATE_BUNDLE"
 NODE_HOME = "FOOTPLATE_NODE_HOME"
@@ -24,6 +24,7 @@ CA = "FOOTPLATE_CA"
 TOKEN = "FOOTPLATE_TOKEN"
 DEFAULT_HOME = "~/.cache/footplate"
 ARCHIVE_PATH = "/api/v1/agent-archives/"
+SUPERVISOR = "footplate/node/supervisor.py"
 
 PATIENCE = 2 * 3600.0
 """Seconds for which a server that does not answer is retried."""
@@ -31,15 +32,10 @@ PATIENCE = 2 * 3600.0
 PAUSES = (0.2, 15.0)
 """The first and the longest pause between tries, in seconds."""
 
-RESTARTS = 5
-"""The number of times that a killed agent is started again. One that has lived for HEALTHY_SECONDS starts anew at 0."""
-
-HEALTHY_SECONDS = 600.0
 UNAVAILABLE, REFUSED, STOPPED, UNTRUSTED = 69, 77, 75, 78
 """Exit codes: no bundle because the server is away, or refuses it; asked to stop before the agent was started; the
 certificate of the server is not trusted."""
 
-_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 _TIMEOUT = 60.0
 
 
@@ -53,6 +49,10 @@ class Untrusted(Refused):
 
 class Stopped(BaseException):
     """Somebody asked to stop before the agent was started."""
+
+
+def _stop(*_: object) -> None:
+    raise Stopped
 
 
 # ── The bundle ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -164,123 +164,7 @@ def _sync(path: str) -> None:
         os.close(file)
 
 
-# ── The agent ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Supervisor:
-    """Keeps one agent alive until it exits by itself or somebody asks to stop."""
-
-    def __init__(self) -> None:
-        self._child: Optional[int] = None
-        self._has_begun = False
-        self._is_stopping = False
-        for number in _FORWARDED:
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, _frame: object) -> None:
-        if number != signal.SIGUSR1:
-            self._is_stopping = True
-        if self._child is not None:
-            os.kill(self._child, number)
-        elif self._is_stopping and not self._has_begun:
-            raise Stopped
-
-    def run(self, program: str, arguments: List[str], lock: Optional[int]) -> int:
-        """Start the agent, again if it is killed; return its exit code, or 128 plus the number of a signal."""
-        deaths = 0
-        while True:
-            began = time.monotonic()
-            code = self._run_once(program, arguments, lock)
-            if code >= 0:
-                return code
-            deaths = 1 if time.monotonic() - began > HEALTHY_SECONDS else deaths + 1
-            if self._is_stopping or deaths > RESTARTS:
-                return 128 - code
-            _say(f"the agent was killed by signal {-code}; it is started again")
-            time.sleep(min(PAUSES[0] * 2 ** (deaths - 1), PAUSES[1]))
-            if self._is_stopping:
-                return 128 - code
-
-    def _run_once(self, program: str, arguments: List[str], lock: Optional[int]) -> int:
-        """Run the agent with our signals blocked: one that arrives before it handles signals must not kill it."""
-        parent, (lifeline, held) = os.getpid(), os.pipe()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
-        try:
-            pid = os.fork()
-            if pid == 0:
-                _become_agent(program, arguments, lock, parent, lifeline)
-            self._child, self._has_begun = pid, True
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
-        os.close(lifeline)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        self._child = None  # from here on its number may be that of another process
-        os.close(held)
-        status = os.waitpid(pid, 0)[1]
-        return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
-
-
-def _become_agent(program: str, arguments: List[str], lock: Optional[int], parent: int, lifeline: int) -> None:
-    """Turn the forked child into the agent; never returns."""
-    code: object = 70
-    try:
-        _close_files(lock, lifeline)
-        _die_with(parent, lifeline)
-        for number in _FORWARDED:  # still blocked: they wait until the agent handles them
-            signal.signal(number, signal.SIG_DFL)
-        sys.argv = [program, *arguments]
-        main = type(sys)("__main__")
-        main.__file__ = program
-        ours, sys.modules["__main__"] = sys.modules["__main__"], main  # ours is kept: this function needs its globals
-        with open(program, "rb") as file:
-            text = file.read()
-        exec(compile(text, program, "exec"), main.__dict__)
-        code = 0
-        del ours
-    except SystemExit as end:
-        code = end.code
-    except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-    finally:
-        if code is not None and not isinstance(code, int):
-            _say(str(code))
-        _exit(code if isinstance(code, int) else int(code is not None))
-
-
-def _close_files(*kept: Optional[int]) -> None:
-    """Close everything but both outputs and these files, and read nothing."""
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for number in map(int, os.listdir("/proc/self/fd")):  # before Python 3.10, closerange tries every number
-        if number > 2 and number not in kept:
-            try:
-                os.close(number)
-            except OSError:  # the directory that was listed
-                pass
-
-
-def _exit(code: int) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            pass
-    os._exit(code)
-
-
-def _die_with(parent: int, lifeline: int) -> None:
-    """Kill this process when its parent dies: the engine watches the parent only. Ranks survive, as always.
-
-    The parent holds the other end of the lifeline. The kernel signals whoever owns this end when that one is closed.
-    prctl(2) could do the same, but the import of ctypes takes milliseconds.
-    """
-    try:
-        fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(lifeline, fcntl.F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC)
-    except (OSError, AttributeError):  # not Linux
-        return
-    if os.getppid() != parent:
-        os._exit(STOPPED)
+# ── The program ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _say(words: str) -> None:
@@ -300,14 +184,18 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
     given = dict(zip(arguments[::2], arguments[1::2]))
     home = _expanded(variables.get(NODE_HOME) or DEFAULT_HOME)
     try:
-        supervisor = Supervisor()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, _stop)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         os.makedirs(home, mode=0o700, exist_ok=True)
         folder = find_bundle(home, given["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
         os.environ[NODE_HOME] = home
         if variables.get(SHARED):
             os.environ[SHARED] = _expanded(variables[SHARED])
-        program = os.path.join(folder, "footplate", "node", "__main__.py")
-        return supervisor.run(program, arguments, int(given["--lock"]) if "--lock" in given else None)
+        names: Dict[str, Any] = {"__name__": "footplate_supervisor"}
+        code: Any = SourceFileLoader(SUPERVISOR, os.path.join(folder, SUPERVISOR)).get_code(SUPERVISOR)
+        exec(code, names)
+        return names["supervise"](folder, arguments)
     except Stopped:
         return STOPPED
     except Refused as error:

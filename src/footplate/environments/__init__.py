@@ -6,7 +6,7 @@
     pins               requirements → exact pins; python_choice selects the Python that they are pinned for
     adaptations        requirements adapted to the machine: MPI, and builds for CPUs
     torch_builds       torch without CUDA for machines without a GPU
-    tensorflow1        the hook that makes TensorFlow 2 look like version 1
+    tensorflow1        the hook that makes TensorFlow 2 look like version 1; tensorflow1_check finds what it cannot do
     azureml_dependencies  packages that Azure's own packages brought along
     conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
     containers/        container images with packages installed

@@ -5,6 +5,7 @@ agent on another machine than the server needs only the server's URL and the run
 
     agent               the life of one node, start to end; read `Agent.work` first
     options, __main__   the agent's command line, and the file that starts it
+    supervisor          starts agents on other machines again if they are killed
     stopping            requests to stop the agent
     nursery             forks agents in milliseconds, for the local engine, and uses them again
     node_directory      the agent's directory, and the one from which jobs import Footplate
@@ -12,7 +13,6 @@ agent on another machine than the server needs only the server's URL and the run
     data                inputs and outputs of the run on this node
     rank_environment    composes argv and variables of a rank
     distributions       metadata of the azureml packages
-    tensorflow1_check   lines of a script that need TensorFlow 1
     rank_group          all ranks of the node: start, adopt, watch, end
     ranks               one process: start, watch, find again
     rendezvous, ports   how nodes of a gang find each other

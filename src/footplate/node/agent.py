@@ -84,6 +84,10 @@ NOT_JOINED = 75
 """Exit code of an agent that was stopped before it reached the server: its directory stays for the next one."""
 
 _GANG_WAIT_SECONDS = 20.0
+_SWITCH_SECONDS = 0.0002
+"""Seconds after which the thread that imports lets the one that joins continue; Python's 5 ms are all that this takes.
+"""
+
 _MEETING_SECONDS = 1.0
 """Seconds that a node waits for the others before it starts the reporter, which sends heartbeats."""
 
@@ -139,11 +143,14 @@ def _importing() -> Generator[None, None, None]:
         yield
         return
     thread = threading.Thread(target=lambda: list(map(importlib.import_module, missing)), name="imports", daemon=True)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     thread.start()
     try:
         yield
     finally:
         thread.join()
+        sys.setswitchinterval(interval)
 
 
 class Agent:

@@ -59,7 +59,7 @@ _IMPORTED_LATER = (
     "footplate.node.shipping.reporting",
     "footplate.node.shipping.salvage",
     "footplate.node.stacks",
-    "footplate.node.tensorflow1_check",
+    "footplate.environments.tensorflow1_check",
 )
 """Modules that agents import on first use, for the sake of those that are not forked from here."""
 

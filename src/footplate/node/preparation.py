@@ -25,11 +25,11 @@ from footplate.node.shipping.server_link import Link
 if TYPE_CHECKING:
     import shutil
 
-    from footplate.node import tensorflow1_check
+    from footplate.environments import tensorflow1_check
     from footplate.node.shipping import checkpoints
 else:  # most runs need none of them
     shutil = Deferred("shutil")
-    tensorflow1_check = Deferred("footplate.node.tensorflow1_check")
+    tensorflow1_check = Deferred("footplate.environments.tensorflow1_check")
     checkpoints = Deferred("footplate.node.shipping.checkpoints")
 
 _TOOLS = {"conda": ("uv", "rattler", "yaml")}

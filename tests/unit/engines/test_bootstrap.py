@@ -1,4 +1,4 @@
-"""The bootstrap, run as nodes run it: a program of its own, against a small HTTP server."""
+"""The bootstrap and the supervisor, run as nodes run them: one program, against a small HTTP server."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 
 from footplate import api, environ
 from footplate.engines import bootstrap
+from footplate.node import supervisor
 from footplate.testing.waiting import wait_until
 
 # Records its start, its arguments and the signals that it gets; ends with the code in the file `end`.
@@ -81,6 +82,7 @@ def _bundle() -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("footplate/node/__main__.py", AGENT)
+        archive.write(supervisor.__file__, bootstrap.SUPERVISOR)
     return content.getvalue()
 
 
@@ -255,4 +257,5 @@ def test_names_are_those_of_the_package() -> None:
         environ.TOKEN,
     )
     assert bootstrap.SHARED == environ.SHARED
+    assert bootstrap.STOPPED == supervisor.STOPPED
     assert bootstrap.ARCHIVE_PATH.startswith(api.PREFIX)

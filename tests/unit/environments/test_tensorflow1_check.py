@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.node.tensorflow1_check import first_impossible_line
+from footplate.environments.tensorflow1_check import first_impossible_line
 
 
 @pytest.mark.parametrize(
