@@ -6,6 +6,7 @@ be closed, with growing pauses if the server does not answer.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json as json_module
 import math
@@ -13,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union, cast
+from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Union, cast
 from urllib.parse import quote
 
 from footplate.api import PREFIX
@@ -100,6 +101,7 @@ class Transport:
         self._starter = starter
         self._patience = patience
         self._local = threading.local()
+        self._meanwhile: Optional[Callable[[], object]] = None
         self._token = _checked_token(token)
 
     @property
@@ -220,6 +222,15 @@ class Transport:
             raise Unavailable(f"the server at {self.endpoint} does not answer: {_words(error)}", self._hint()) from None
         raise Broken(f"the server answered {answer.status} to a request for {protocol}", "check its version")
 
+    @contextlib.contextmanager
+    def working_meanwhile(self, work: Callable[[], object]) -> Generator[None, None, None]:
+        """Call `work` whenever a request has been sent and its response has yet to be read."""
+        self._meanwhile = work
+        try:
+            yield
+        finally:
+            self._meanwhile = None
+
     def close(self) -> None:
         """Close this thread's connection; the next request opens another."""
         connection: Optional[Connection] = getattr(self._local, "connection", None)
@@ -265,6 +276,8 @@ class Transport:
         except (BrokenPipeError, ConnectionResetError):
             # A server that refuses an upload responds and closes the connection without reading the body.
             return connection.receive()
+        if self._meanwhile is not None:
+            self._meanwhile()
         return connection.receive()
 
     def _head(self, method: str, target: str, content: _Content, extra: Sequence[str] = ()) -> bytes:

@@ -12,8 +12,6 @@ import importlib
 import os
 import signal
 import sys
-import threading
-from collections.abc import Generator
 from typing import TYPE_CHECKING
 
 from footplate import environ
@@ -84,10 +82,6 @@ NOT_JOINED = 75
 """Exit code of an agent that was stopped before it reached the server: its directory stays for the next one."""
 
 _GANG_WAIT_SECONDS = 20.0
-_SWITCH_SECONDS = 0.0002
-"""Seconds after which the thread that imports lets the one that joins continue; Python's 5 ms are all that this takes.
-"""
-
 _MEETING_SECONDS = 1.0
 """Seconds that a node waits for the others before it starts the reporter, which sends heartbeats."""
 
@@ -135,22 +129,10 @@ def work_on(arguments: list[str]) -> tuple[int, bool]:
     return code, is_over and not folder.exists()
 
 
-@contextlib.contextmanager
-def _importing() -> Generator[None, None, None]:
-    """Import modules in another thread while this one waits. No thread is left when ranks are forked."""
-    missing = [module for module in IMPORTED_MEANWHILE if module not in sys.modules]
-    if not missing:  # forked from the nursery, which has them
-        yield
-        return
-    thread = threading.Thread(target=lambda: list(map(importlib.import_module, missing)), name="imports", daemon=True)
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-        sys.setswitchinterval(interval)
+def _import_modules() -> None:
+    for name in IMPORTED_MEANWHILE:
+        if name not in sys.modules:  # an agent that was forked from the nursery has them all
+            importlib.import_module(name)
 
 
 class Agent:
@@ -271,8 +253,7 @@ class Agent:
         given = self._options.address
         address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
         about = host_info.describe()
-        with _importing():
-            return self._link.join(os.uname().nodename, address, about)
+        return self._link.join(os.uname().nodename, address, about, _import_modules)
 
     def _continue_earlier_attempts(self) -> None:
         """Save what earlier attempts could not deliver, and learn the lengths of the logs to continue."""

@@ -85,8 +85,12 @@ class Link:
 
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def join(self, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
-        return self._api.nodes.join(self._run, self._node, attempt=self._attempt, host=host, address=address, info=info)
+    def join(self, host: str, address: str, info: dict[str, Any], meanwhile: Callable[[], object]) -> NodeOrders:
+        """Return the orders of the node; `meanwhile` is called while the server prepares them."""
+        with self._transport.working_meanwhile(meanwhile):
+            return self._api.nodes.join(
+                self._run, self._node, attempt=self._attempt, host=host, address=address, info=info
+            )
 
     def orders(self, wait: float, until: str = "ready") -> NodeOrders:
         return self._api.nodes.orders(self._run, self._node, wait=wait, until=until)
