@@ -81,6 +81,10 @@ UNTRUSTED_SERVER = 78
 NOT_JOINED = 75
 """Exit code of an agent that was stopped before it reached the server: its directory stays for the next one."""
 
+_ALONE_SECONDS = 0.3
+"""Seconds that ranks run before the sampler and the saver of checkpoints begin. Nothing is worth seeing earlier, and
+their threads would take longer than many a trial of a sweep."""
+
 _GANG_WAIT_SECONDS = 20.0
 _MEETING_SECONDS = 1.0
 """Seconds that a node waits for the others before it starts the reporter, which sends heartbeats."""
@@ -153,7 +157,7 @@ class Agent:
         self._data_variables: dict[str, str] = {}
         self._sampler: sampler.Sampler | None = None
         self._ports: ports.HeldPorts | None = None
-        self._is_attending = False
+        self._is_attending = self._is_accompanied = False
         self._checkpoints: checkpoints.CheckpointSaver | None = None
         self._restored: dict[str, str] = {}  # digests of this node's own checkpoints, by name
         self._was_stopped = False
@@ -404,15 +408,8 @@ class Agent:
     def _watch(self) -> Cause | None:
         """Watch the ranks until they have ended, by themselves or by force; return why they did not end well."""
         self._reporting().tell("started")
-        if self._folder.keeps_wd:
-            (self._checkpoints or self._open_checkpoints()).start()
-        own = os.path.join(self._folder.journals, self._orders.run)
-        try:
-            node, attempt = self._options.node, self._options.attempt
-            self._sampler = sampler.Sampler(own, node, self._folder.wd, attempt, self._own_gpus())
-            self._sampler.start()
-        except OSError as error:
-            say(f"the machine cannot be sampled: {error}")
+        if self._folder.keeps_wd and self._checkpoints is None:
+            self._open_checkpoints()
         limit = TimeLimit(self._orders, self._stop, self._ranks.seconds_run)
         while True:
             self._ranks.reap()
@@ -422,13 +419,33 @@ class Agent:
             self._report_attending()
             if name := limit.signal_due():
                 self._ranks.warn(name)
-            self._ranks.sleep(limit.seconds_left())
+            waits = [seconds for seconds in (limit.seconds_left(), self._accompany()) if seconds is not None]
+            self._ranks.sleep(min(waits, default=None))
         self._ranks.close()
         if self._ranks.works():
             self._end_ranks(cause)
         # Ranks that serve others are ended when all is done: that is how they end well.
         was_stopped = cause is not None and cause.code in ("canceled", AGENT_STOPPED)
         return None if self._is_attending and was_stopped else cause
+
+    def _accompany(self) -> float | None:
+        """Start the threads beside the ranks, once; return the seconds until then, None if they have been started."""
+        if self._is_accompanied:
+            return None
+        left = _ALONE_SECONDS - self._ranks.seconds_run()
+        if left > 0:
+            return left
+        self._is_accompanied = True
+        if self._checkpoints is not None:
+            self._checkpoints.start()
+        own = os.path.join(self._folder.journals, self._orders.run)
+        try:
+            node, attempt = self._options.node, self._options.attempt
+            self._sampler = sampler.Sampler(own, node, self._folder.wd, attempt, self._own_gpus())
+            self._sampler.start()
+        except OSError as error:
+            say(f"the machine cannot be sampled: {error}")
+        return None
 
     def _end_ranks(self, cause: Cause | None) -> None:
         self._was_stopped = True

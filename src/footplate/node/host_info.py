@@ -69,12 +69,17 @@ def step_back() -> None:
         _set_policy(os.SCHED_BATCH)
 
 
+def step_forward() -> None:
+    """Take back `step_back`: the ranks have ended, and somebody waits for this thread."""
+    if _has_stepped_back():
+        _set_policy(os.SCHED_OTHER)
+
+
 @contextlib.contextmanager
 def standing_up() -> Generator[None]:
     """Restore the normal priority around the start of a process that outlives the run."""
-    stepped_back = _has_policies() and os.sched_getscheduler(0) != os.sched_getscheduler(os.getpid())
-    if stepped_back:
-        _set_policy(os.SCHED_OTHER)
+    stepped_back = _has_stepped_back()
+    step_forward()
     try:
         yield
     finally:
@@ -84,6 +89,10 @@ def standing_up() -> Generator[None]:
 
 def _has_policies() -> bool:
     return hasattr(os, "SCHED_BATCH")
+
+
+def _has_stepped_back() -> bool:
+    return _has_policies() and os.sched_getscheduler(0) != os.sched_getscheduler(os.getpid())
 
 
 def _set_policy(policy: int) -> None:

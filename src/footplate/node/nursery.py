@@ -24,6 +24,8 @@ import os
 import select
 import signal
 import socket
+import threading
+import time
 import traceback
 from typing import Any
 
@@ -38,6 +40,9 @@ REQUESTS_NUMBER = LOCK_NUMBER + 1
 
 LARGEST_REQUEST = 1 << 20
 _AGENT_IDLE_SECONDS = 2.0
+ENDING_SECONDS = 0.05
+"""The most seconds to wait for the kernel to forget threads that have ended."""
+
 _MOST_NODES = 100
 """Nodes that one process serves: a small leak must not grow for ever."""
 
@@ -277,7 +282,17 @@ class NextRequests:
 
 def _has_nothing_left() -> bool:
     """Whether this process is as good as a new one."""
-    if signal.sigpending() or not process_tree.has_no_descendants() or len(os.listdir("/proc/self/task")) > 1:
+    if signal.sigpending() or not process_tree.has_no_descendants() or not _has_one_thread():
         return False
     listed = {int(name) for name in os.listdir("/proc/self/fd")}
     return len(listed) == len(_KEPT) + 1 and listed > _KEPT  # one is that of the listing itself
+
+
+def _has_one_thread() -> bool:
+    """Whether no thread but this one is left. The kernel lists a thread for a moment after it was joined."""
+    until = time.monotonic() + ENDING_SECONDS
+    while len(os.listdir("/proc/self/task")) > 1:
+        if threading.active_count() > 1 or time.monotonic() > until:
+            return False
+        time.sleep(ENDING_SECONDS / 100)
+    return True

@@ -17,10 +17,6 @@ from footplate.node.log import say
 from footplate.node.node_directory import see_installed_packages
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
-START_SECONDS = 0.3
-"""Seconds before the sampler begins. Nothing is worth seeing earlier, and a run that has ended by then has no samples:
-they would take longer than many a trial of a sweep."""
-
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -33,7 +29,6 @@ class Sampler:
         disk: str,
         attempt: int = 1,
         gpus: Sequence[str] | None = None,
-        start: float = START_SECONDS,
     ) -> None:
         # A journal has one writer: another attempt, or an agent that replaces a dead one, opens another.
         name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
@@ -42,7 +37,6 @@ class Sampler:
         self._prefix = f"system/node_{node}/"
         self._disk = disk
         self._gpus = gpus
-        self._start = start
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
@@ -55,8 +49,6 @@ class Sampler:
 
     def _run(self) -> None:
         host_info.step_back()
-        if self._start and self._over.wait(self._start):
-            return
         try:
             host = _Machine(self._disk)
         except ImportError as error:  # a machine of another kind than the server's, without psutil

@@ -24,11 +24,14 @@ def test_a_lower_priority_affects_one_thread_and_no_new_process() -> None:
         with host_info.standing_up():
             done = subprocess.run([sys.executable, "-c", SAY_POLICY], capture_output=True, check=True)
         seen.update(thread=os.sched_getscheduler(0), child=int(done.stdout))
+        host_info.step_forward()
+        seen["afterwards"] = os.sched_getscheduler(0)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert seen == {"thread": os.SCHED_BATCH if before == os.SCHED_OTHER else before, "child": before}
+    expected = os.SCHED_BATCH if before == os.SCHED_OTHER else before
+    assert seen == {"thread": expected, "child": before, "afterwards": before}
     assert os.sched_getscheduler(0) == before
 
 

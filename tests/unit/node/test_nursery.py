@@ -79,7 +79,7 @@ def test_dismissed_agents_read_the_end_of_their_socket(idle: nursery.IdleAgents)
 
 # An agent whose node is over: lock and socket have their numbers, and `state` is what the node has left behind.
 AGENT = """
-import os, signal, subprocess, sys, threading
+import _thread, os, signal, subprocess, sys, threading, time
 from footplate.node import nursery, process_tree, stopping
 os.dup2(int(sys.argv[1]), nursery.REQUESTS_NUMBER, inheritable=False)
 os.dup2(os.open(os.devnull, os.O_RDONLY), nursery.LOCK_NUMBER)
@@ -91,6 +91,9 @@ if state == "file":
     os.open(os.devnull, os.O_RDONLY)
 elif state == "thread":
     threading.Thread(target=threading.Event().wait, daemon=True).start()
+elif state == "ending thread":  # one that Python does not count any more, but the kernel does
+    nursery.ENDING_SECONDS = 60.0
+    _thread.start_new_thread(time.sleep, (0.01,))
 elif state == "child":
     subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
 elif state == "signal":
@@ -122,8 +125,9 @@ def test_an_agent_with_something_left_of_its_node_ends(state: str) -> None:
         assert ours.recv(1) == b""
 
 
-def test_an_agent_with_nothing_left_takes_the_next_request(tmp_path: Path) -> None:
-    with agent("nothing") as (process, ours):
+@pytest.mark.parametrize("state", ["nothing", "ending thread"])
+def test_an_agent_with_nothing_left_takes_the_next_request(state: str, tmp_path: Path) -> None:
+    with agent(state) as (process, ours):
         assert ours.recv(1) == b"."
         lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
         socket.send_fds(ours, [b"request"], [lock])

@@ -117,10 +117,12 @@ class CheckpointSaver:
             self._write_index()
 
     def start(self) -> None:
-        self._thread.start()
+        if self._thread.ident is None:
+            self._thread.start()
 
     def settle(self, limit: float = SETTLE_SECONDS) -> None:
         """Wait until the thread has found out which of the files that are there now are complete."""
+        self.start()
         wanted, end = self._looks + 3, time.monotonic() + limit  # the look in progress may have begun before
         while self._looks < wanted and self._thread.is_alive() and time.monotonic() < end:
             self._stopping.wait(self._look_seconds / 10)

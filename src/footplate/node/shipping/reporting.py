@@ -117,6 +117,8 @@ class Reporter:
         while True:
             finishing, pause = self._finishing, 0.0
             self._wake.clear()
+            if finishing:
+                host_info.step_forward()
             try:
                 pause = self._step(finishing)
                 backoff.reset()
