@@ -49,10 +49,14 @@ class RunService:
 
     # ── Submit ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None) -> None:
+    def submit(
+        self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None,
+        lock: str | None = None,
+    ) -> None:  # fmt: skip
         """Check everything that can be checked now, then insert once. The same request again changes nothing.
 
-        `submitter` is the run that submits it, if any.
+        `submitter` is the run that submits it, if any. `lock` is what the environment of the spec has been resolved to;
+        a run whose lock is known need not wait for that.
         """
         check_run_id(run)
         spec, found = extract_run_logins(spec)
@@ -64,8 +68,11 @@ class RunService:
         self._store.logins.put(found.known)
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
+        first: list[events.Event] = [events.RunSubmitted(created_by)]
+        if kind_of(spec).has_nodes and (lock := spec.lock or lock):
+            first.append(events.EnvironmentLocked(lock, self._store.locks.get(lock).warnings))
         try:
-            self._orchestrator.begin(record, created_by, events.RunSubmitted(created_by))
+            self._orchestrator.begin(record, created_by, first)
         except Conflict:  # the same request twice at the same time
             if not self._is_known(run, workspace, spec):
                 raise

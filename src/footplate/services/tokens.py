@@ -60,10 +60,14 @@ class TokenService:
         """Return the run that a token belongs to; None if it is not valid, or not any more."""
         holder = self._verify(token)
         if holder is not None:
-            if len(self._recent) >= _MOST_RECALLED:
-                self._recent.clear()
-            self._recent[token] = (time.monotonic() + _RECALL_SECONDS, holder)
+            self.remember(token, holder)
         return holder
+
+    def remember(self, token: str, holder: TokenHolder) -> None:
+        """Take notice of a token that is valid now: it was verified, or an agent that starts now gets it."""
+        if len(self._recent) >= _MOST_RECALLED:
+            self._recent.clear()
+        self._recent[token] = (time.monotonic() + _RECALL_SECONDS, holder)
 
     def _verify(self, token: str) -> TokenHolder | None:
         run, attempt = [*token.rsplit(".", 2), "", ""][:2]

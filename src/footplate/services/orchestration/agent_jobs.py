@@ -15,7 +15,7 @@ from footplate.engines.target_options import check_run_options
 from footplate.errors import InvalidInput
 from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.orchestration.agent_archives import AgentArchives
-from footplate.services.tokens import TokenService
+from footplate.services.tokens import TokenHolder, TokenService
 from footplate.storage import Storage
 
 AZURE_LIFETIME = 31 * 24 * 3600.0
@@ -82,6 +82,7 @@ class AgentJobs:
     def build(self, record: RunRecord, is_first: bool = False) -> AgentJob:
         """Return the job for the engine of the run's target, which may have changed since the submission."""
         capacity, access = self._capacity(record), self.access(record)
+        self._tokens.remember(access.token, TokenHolder(record.id, record.workspace))
         check_run_options(self._load_engine(capacity.engine), record.spec.target, record.spec.engine_options)
         options = {**capacity.options, **record.spec.engine_options}
         return AgentJob(

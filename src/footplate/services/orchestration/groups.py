@@ -22,7 +22,7 @@ from footplate.domain.runs import controllers as seam
 from footplate.domain.runs import events
 from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.specs import ControllerSpec, RunSpec
+from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.effects import Tell
@@ -37,7 +37,9 @@ Step = Callable[[], None]
 class Submit(Protocol):
     """`RunService.submit`."""
 
-    def __call__(self, workspace: str, run: str, spec: RunSpec, created_by: str) -> None: ...
+    def __call__(
+        self, workspace: str, run: str, spec: RunSpec, created_by: str, *, lock: str | None = None
+    ) -> None: ...
 
 
 class Cancel(Protocol):
@@ -72,6 +74,7 @@ class Groups:
         self._busy: set[str] = set()
         self._active: set[str] = set()
         self._memory = GroupMemory(store)
+        self._locks: dict[str, tuple[EnvironmentSpec, str | None]] = {}  # of the child that ended last, by group
         self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
 
     def connect(self, submit: Submit, cancel: Cancel) -> None:
@@ -86,6 +89,7 @@ class Groups:
             (self._active.discard if record.stage is Stage.ENDED else self._active.add)(record.id)
             if record.stage is Stage.ENDED:
                 self._memory.forget(record.id)
+                self._locks.pop(record.id, None)
 
     # ── Effects: each only queues a step ──────────────────────────────────────────────────────────────────────────────
 
@@ -102,6 +106,7 @@ class Groups:
         self._metric_counts.pop(record.id, None)
         parent = record.spec.parent
         if parent is not None and parent in self._active:
+            self._locks[parent] = record.spec.environment, record.lock
             self._queue(parent, lambda: self._child_ended(parent, record.id))
 
     def metrics_arrived(self, run: str) -> None:
@@ -221,8 +226,11 @@ class Groups:
         assert self._submit is not None
         run, by = record.id, self._store.runs.created_by(record.id)
         for order in orders:
+            child, spec = seam.child_id(run, order.key), replace(order.spec, parent=run)
+            # Children with the same environment get the same packages, whatever the indexes offer by now.
+            environment, lock = self._locks.get(run, (None, None))
             try:
-                self._submit(record.workspace, seam.child_id(run, order.key), replace(order.spec, parent=run), by)
+                self._submit(record.workspace, child, spec, by, lock=lock if spec.environment == environment else None)
             except (Unavailable, OutOfSpace):
                 raise
             except FootplateError as error:

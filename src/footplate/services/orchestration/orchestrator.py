@@ -148,13 +148,17 @@ class Orchestrator:
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, record: RunRecord, created_by: str, event: events.RunSubmitted) -> None:
-        """Store a new run together with its first event, so that a server killed right after this finds it complete."""
-        after, effects = lifecycle.apply(record, event, record.created)
+    def begin(self, record: RunRecord, created_by: str, first: Sequence[Event]) -> None:
+        """Store a new run together with its first events, so that a server killed right after this finds it complete.
+
+        Only the effects of the last event are performed: it says what the earlier ones would have found out.
+        """
+        steps = _decide(record, [(event, 0.0) for event in first], record.created)
+        after, effects, _ = steps[-1]
         with self._tracking:
             self._order.begin(record.id)
         with self._perhaps_stored(record.id):
-            self._store.runs.create(after, created_by, [story.line(after, event, record.created)])
+            self._store.runs.create(after, created_by, [line for step in steps for line in step.lines])
         self._track(after)
         self._perform_all(after, effects)
 

@@ -68,7 +68,7 @@ def test_children_survive_a_server_that_stops_before_they_exist(house: House) ->
         again.store.close()
 
 
-def _never(*_: object) -> object:
+def _never(*_: object, **__: object) -> object:
     raise Unavailable("the server is being killed")
 
 
@@ -158,6 +158,24 @@ def test_a_controller_cancels_a_child_with_a_reason_and_goes_on(house: House) ->
     assert outcome.cause is not None
     assert outcome.cause.message == "canceled by its group: it is worse than the median"
     assert house.status("g") == "Running"
+
+
+def test_later_children_get_the_environment_of_the_earlier_ones(house: House) -> None:
+    """The settings become unreadable: whoever has to resolve an environment then fails."""
+    Recorder.next = GroupDecision(submit=(SubmitChild("a", JOB),))
+    start(house, ControllerSpec("test_recorder"))
+    house.until_launched("g_a")
+    (house.home / "settings.ini").write_text("[environments]\ninterpreters = perhaps\n")
+    other = replace(JOB, environment=EnvironmentSpec(interpreter="python3", variables={"A": "1"}))
+    Recorder.next = GroupDecision(submit=(SubmitChild("b", JOB), SubmitChild("c", other)))
+    run_through(house, "g_a")
+    run_through(house, "g_b")
+    house.until_status("g_b", "Completed")
+    house.until_status("g_c", "Failed")
+    assert [line.event for line in house.store.runs.story("g_b")][:3] == [
+        "RunSubmitted", "EnvironmentLocked", "RunAdmitted",
+    ]  # fmt: skip
+    assert house.store.runs.record("g_b").lock == house.store.runs.record("g_a").lock
 
 
 def test_a_controller_is_woken_at_the_time_that_it_names(house: House) -> None:
