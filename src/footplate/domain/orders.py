@@ -136,7 +136,7 @@ class MpiOrders(Value):
 
 
 class NodeOrders(Value):
-    """The orders of a node agent. It gets them when it joins and whenever it requests them again.
+    """The orders of a node agent. It gets them with its start or when it joins, and whenever it requests them again.
 
     `ready` is false and `ranks` is empty until all nodes of the gang are prepared. `hold` is the number of ports that
     the node must hold for its ranks. `others_ended` is true when no rank runs on any other node and their outputs are

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import binascii
 from dataclasses import dataclass
-from typing import Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.orders import Cause
 from footplate.errors import InvalidInput
@@ -19,13 +19,23 @@ MOST_PIECES = 32
 
 
 @dataclass(frozen=True)
+class NodeHost:
+    """The machine of a node, as its agent describes it."""
+
+    name: str
+    address: str
+    info: Dict[str, Any]
+
+
+@dataclass(frozen=True)
 class NodeReport:
-    """An event of a node, as `POST …/events` takes it."""
+    """An event of a node, as `POST …/events` takes it. `joined` comes only in shipments, and with the host."""
 
     event: str
     message: Optional[str] = None
     cause: Optional[Cause] = None
     age: float = 0.0  # seconds since it happened
+    host: Optional[NodeHost] = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from footplate.domain.orders import NodeOrders
 from footplate.domain.shapes import Shape
 
 
@@ -29,7 +30,8 @@ class AgentJob:
 
     `endpoint` and `token` are how the agents reach the server; the token is valid for this run only. An engine with
     `shares_home` gets the server's socket and its home directory; any other engine gets a URL that is reachable from
-    other machines, and no home, but the digest of the agent bundle that its nodes fetch (`engines/remote_start`).
+    other machines, and no home, but the digest of the agent bundle that its nodes fetch (`engines/remote_start`). It
+    may get the orders of a single node, too, and pass them to the agent, which otherwise requests them.
     """
 
     run: str
@@ -44,6 +46,7 @@ class AgentJob:
     time_limit: float | None = None  # seconds that the scripts may run; preparation and delivery come on top
     grace: float = 0.0  # seconds between a request to stop and the use of force
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of the compute target
+    orders: NodeOrders | None = None
     is_first: bool = False  # no server has submitted this job yet: the engine need not look for its agents
 
 

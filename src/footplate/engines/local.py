@@ -23,7 +23,9 @@ from ipaddress import IPv4Address
 from typing import Any, cast
 
 from footplate import environ
+from footplate.domain.codec import to_json
 from footplate.domain.inherited_variables import agent_variables
+from footplate.domain.orders import NodeOrders
 from footplate.domain.shapes import Shape
 from footplate.domain.targets import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
@@ -34,6 +36,7 @@ from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
 _MOST_ASSIGNED = 1000
+_LONGEST_ORDERS = 64 << 10
 _FIRST_ADDRESS = IPv4Address("127.0.0.2")
 
 
@@ -84,6 +87,7 @@ class LocalEngine:
                     environ.HOME: job.home,
                     **({environ.TOKEN: job.token} if job.token else {}),
                 },
+                "orders": _fitting(job.orders),
             }
             for node in range(job.node_count)
         ]
@@ -136,6 +140,7 @@ class LocalEngine:
             "arguments": agent["arguments"],
             "variables": {**agent_variables(os.environ), **agent["variables"]},
             "log": folder.agent_log,
+            "orders": agent["orders"],
         }
         for _ in range(2):
             held = folder.take_lock()
@@ -202,6 +207,12 @@ def machine_shape() -> Shape:
     """Return the shape of this machine, which every virtual node shares."""
     found = host_info.describe()
     return Shape(int(found["cpus"] or 1), found["memory"] / 2**30, int(found["gpus"]))
+
+
+def _fitting(orders: NodeOrders | None) -> dict[str, Any] | None:
+    """Return the orders as JSON; None if they are too long for a message. Then the agent requests them."""
+    found = None if orders is None else to_json(orders)
+    return found if len(json.dumps(found)) <= _LONGEST_ORDERS else None
 
 
 def _address(node: int, count: int) -> str:

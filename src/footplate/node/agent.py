@@ -1,7 +1,8 @@
 """The life of one node of one run: join, prepare, start the ranks, watch them, deliver.
 
 The time between the start of this process and the first line of the user's script is kept short: one round trip fetches
-the orders, and on one machine the process is forked from one that has everything loaded (`nursery`).
+the orders. On one machine the process is forked from one that has everything loaded (`nursery`), and the agent of a
+single node gets its orders with its start.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import importlib
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from footplate import environ
 from footplate.client.transport import UNTRUSTED, Transport
+from footplate.domain.codec import from_json
 from footplate.domain.orders import AGENT_STOPPED, VISIBLE, Cause, NodeOrders
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
@@ -98,10 +100,10 @@ def main(arguments: list[str]) -> int:
     return work_on(arguments)[0]
 
 
-def work_on(arguments: list[str]) -> tuple[int, bool]:
+def work_on(arguments: list[str], orders: dict[str, Any] | None = None) -> tuple[int, bool]:
     """Be the agent of one node; return the exit code, and whether the node is over and nobody asked the agent to stop.
 
-    If it is over, the signals that stop an agent are blocked.
+    If it is over, the signals that stop an agent are blocked. Without `orders`, the agent requests them.
     """
     options = AgentOptions(arguments)
     folder = NodeFolder(options.root, options.run, options.node, options.attempt, shares=options.home is not None)
@@ -114,7 +116,7 @@ def work_on(arguments: list[str]) -> tuple[int, bool]:
     if environ.BUNDLE in os.environ:  # no engine on this machine has opened the log
         folder.redirect_output()
     code, is_over = 70, False
-    agent = Agent(options, folder)
+    agent = Agent(options, folder, orders)
     try:
         code = agent.work()
         is_over = code == 0 and agent.close()
@@ -142,9 +144,11 @@ def _import_modules() -> None:
 class Agent:
     """The agent of one node, from joining the run to the removal of its directory. Read `work` first."""
 
-    def __init__(self, options: AgentOptions, folder: NodeFolder) -> None:
+    def __init__(self, options: AgentOptions, folder: NodeFolder, orders: dict[str, Any] | None) -> None:
         self._options = options
         self._folder = folder
+        self._given = orders
+        self._unreported: tuple[str, str, dict[str, Any]] | None = None  # this host, of an agent that has its orders
         starter = self._revive_server if options.home else None
         transport = Transport(options.endpoint, options.token, starter, SHORT_PATIENCE)
         self._link = Link(transport, options.run, options.node, folder.exists, options.attempt)
@@ -256,8 +260,11 @@ class Agent:
             raise known from None
         given = self._options.address
         address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
-        about = host_info.describe()
-        return self._link.join(os.uname().nodename, address, about, _import_modules)
+        name, about = os.uname().nodename, host_info.describe()
+        if self._given is None:
+            return self._link.join(name, address, about, _import_modules)
+        self._unreported = name, address, about
+        return from_json(NodeOrders, self._given)
 
     def _continue_earlier_attempts(self) -> None:
         """Save what earlier attempts could not deliver, and learn the lengths of the logs to continue."""
@@ -488,6 +495,8 @@ class Agent:
             self._reporter = reporting.Reporter(
                 self._link, everything, self._stop.ask, self._folder, disk, answers.give
             )
+            if self._unreported is not None:
+                self._reporter.note_joined(*self._unreported)
         return self._reporter
 
     def _report_outcome(self, cause: Cause | None) -> None:

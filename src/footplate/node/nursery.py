@@ -10,8 +10,9 @@ if nothing of the last one is left in its process, no thread, no child, no open 
 ends an agent that waits. The nursery ends those that have waited for too long by closing their sockets, and so does its
 own end.
 
-A request is one message on a socket pair: `{"arguments", "variables", "log", "program"}` as JSON, with the agent's lock
-as an open file. The response is the pid. `program` is an argv to run instead of the agent.
+A request is one message on a socket pair: `{"arguments", "variables", "log", "program", "orders"}` as JSON, with the
+agent's lock as an open file. The response is the pid. `program` is an argv to run instead of the agent. With `orders`
+the agent need not request them.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ def _work_on(request: dict[str, Any]) -> tuple[int, bool]:
     if request["program"]:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
         os.execve(request["program"][0], [*request["program"], *request["arguments"]], dict(os.environ))
-    return agent.work_on(request["arguments"])
+    return agent.work_on(request["arguments"], request["orders"])
 
 
 def _take_files(log: str, lock: int, requests: int) -> None:

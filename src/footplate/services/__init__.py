@@ -129,6 +129,7 @@ class Services:
         self.sweeps = SweepService(store)
         self.stacks = StackService(store, hub.publish)
         self.nodes = NodeService(store, self.orchestrator, lines, jobs, home, self.object_blobs)
+        self.orchestrator.effects.connect(self.nodes.orders_at_launch)
         self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from footplate.domain import azure_variables, gpus, launch
 from footplate.domain.launch import NodePlace, RankPlan
 from footplate.domain.orders import MpiOrders, NodeOrders
 from footplate.domain.records import Cause, NodeState, RunRecord
-from footplate.domain.runs import events, run_status
+from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.shipments import NodeReport
 from footplate.domain.specs import Program, warning_time
 from footplate.environments.url_credentials import Logins
@@ -26,6 +27,8 @@ from footplate.services.settings import DEFAULT_FULL_DISK_SECONDS, read_full_dis
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
+
+_OWN_ADDRESS = "127.0.0.1"
 
 
 class NodeService:
@@ -47,6 +50,19 @@ class NodeService:
             raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
         joined = self._orchestrator.tell(run, events.NodeJoined(node, host, address, info), attempt, seen)
         return self.orders_of(self._equipped(joined), node)
+
+    def orders_at_launch(self, record: RunRecord) -> NodeOrders | None:
+        """Return the orders of a run whose only node is on this machine: its agent need not request them.
+
+        The agent reports that it has joined with its first shipment. None if the orders depend on what it finds.
+        """
+        engine = self._jobs.engine_of(record.workspace, record.spec.target)
+        shape = engine.node_shape()
+        if not engine.shares_home or shape is None or shape.gpus or len(record.nodes) != 1 or record.attempt > 1:
+            return None
+        joined, _ = lifecycle.apply(record, events.NodeJoined(0, "", _OWN_ADDRESS, {}), time.time())
+        orders = self.orders_of(joined, 0)
+        return orders if orders.ready else None
 
     def record(self, run: str, node: int) -> RunRecord:
         """Return the run that the orders are made from."""
@@ -136,6 +152,8 @@ class NodeService:
         }
         if cause is not None:
             by_name |= {"failed": events.RankFailed(node, cause), "lost": events.NodeLost(node, cause)}
+        if report.host is not None:
+            by_name["joined"] = events.NodeJoined(node, report.host.name, report.host.address, report.host.info)
         if event not in by_name:
             known = ", ".join(
                 [*(name for name in by_name if name not in ("failed", "lost")), "failed and lost (with a cause)"]

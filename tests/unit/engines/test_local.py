@@ -7,10 +7,13 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from footplate.domain.codec import to_json
+from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
 from footplate.engines.nursery import Nursery
@@ -38,10 +41,19 @@ def test_the_request_contains_exactly_what_is_started() -> None:
                     "FOOTPLATE_HOME": "/home",
                     "FOOTPLATE_TOKEN": "t0ken",
                 },
+                "orders": None,
             }
             for node in range(2)
         ],
     }
+
+
+@pytest.mark.parametrize(("length", "is_passed"), [(10, True), (100_000, False)])
+def test_agents_get_orders_that_fit_into_a_message(length: int, is_passed: bool) -> None:
+    lock = Lock("d" * 64, "existing", {"interpreter": "p" * length})
+    orders = NodeOrders("run_1", 0, 1, True, False, Program(script="train.py"), lock, None, {})
+    request = LocalEngine().prepare(replace(job(Path("/home")), orders=orders))
+    assert request.body["agents"][0]["orders"] == (to_json(orders) if is_passed else None)
 
 
 def test_the_token_is_not_on_the_command_line() -> None:

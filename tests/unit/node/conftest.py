@@ -42,6 +42,7 @@ class FakeServer:
         self.away = False
         self.over = False
         self.events: list[dict[str, Any]] = []
+        self.refuses_shipments = False
         self.joins: list[dict[str, Any]] = []
         self.held: list[int] | None = None
         self.beats = self.asked = 0
@@ -139,6 +140,8 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
                 case ["runs", _, "nodes", _, "events"]:
                     fake.events.append(json.loads(body))
                     return {"stop": fake.stop}
+                case ["runs", _, "nodes", _, "shipments"] if fake.refuses_shipments:
+                    return {"code": "invalid_input", "message": "too much at once", "hint": None, "details": {}}
                 case ["runs", run, "nodes", _, "shipments"]:
                     return self.take(run, json.loads(body)["shipment"])
                 case ["runs", _, "nodes", _, "heartbeat"]:
@@ -188,6 +191,14 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
     return Handler
 
 
+WITH_ORDERS = """
+import json, sys
+from footplate.node import agent
+sys.exit(agent.work_on(sys.argv[2:], json.loads(sys.argv[1]))[0])
+"""
+"""An agent that gets its orders with its start, as from the nursery."""
+
+
 class Node:
     """One agent under test, with its fake server and its home."""
 
@@ -222,9 +233,10 @@ class Node:
         (self.source / "train.py").write_text(text)
         self.give(Program(script="train.py", arguments=arguments), **more)
 
-    def start(self, shared: bool = True, **variables: str) -> subprocess.Popen[bytes]:
+    def start(self, shared: bool = True, has_orders: bool = False, **variables: str) -> subprocess.Popen[bytes]:
         """Start an agent; without `shared` one on another machine, which cannot see the server's home."""
-        argv = [*agent_argv(), "--run", RUN, "--node", "0", "--endpoint", self.server.endpoint]
+        argv = [sys.executable, "-c", WITH_ORDERS, json.dumps(self.server.orders)] if has_orders else agent_argv()
+        argv += ["--run", RUN, "--node", "0", "--endpoint", self.server.endpoint]
         argv += ["--home", str(self.home)] if shared else []
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "agent.log", "ab") as log:

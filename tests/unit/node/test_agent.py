@@ -87,6 +87,21 @@ def test_a_script_runs_from_join_to_done(node: Any) -> None:
     assert join["attempt"] == 1 and join["info"]["cpus"] == os.cpu_count()
 
 
+@pytest.mark.parametrize("refuses", [False, True])
+def test_an_agent_with_orders_joins_with_its_first_report(node: Any, refuses: bool) -> None:
+    """A server that refuses a shipment gets everything one by one, beginning with the request to join."""
+    node.server.refuses_shipments = refuses
+    node.script("print('well done')")
+    agent = node.start(has_orders=True)
+    assert agent.wait(60) == 0, node.log()
+    joined = ["joined"] if not refuses else []
+    assert node.server.names() == [*joined, "started", "exited", "done"]
+    assert len(node.server.joins) == refuses
+    host = node.server.joins[0] if refuses else node.server.events[0]["host"]
+    assert host["address"] == "127.0.0.1" and host["info"]["pid"] == agent.pid
+    assert node.server.logs[STD] == b"well done\n"
+
+
 def test_a_command_finds_the_python_of_its_environment(node: Any) -> None:
     node.give(Program(command="python -c 'import sys; print(sys.executable)'; echo $0 done"))
     assert node.run() is None

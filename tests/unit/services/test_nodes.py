@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from footplate.domain.records import Cause
+from footplate.domain.shapes import Shape
 from footplate.domain.specs import Distribution
+from footplate.domain.values import replace
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.settings import NAME, read_settings
 
@@ -25,6 +29,28 @@ def test_a_finished_node_does_not_join_again(house: House) -> None:
     assert nodes.join("pair", 0, 1, "gandalf", "127.0.0.1", {}).ready
     with pytest.raises(Conflict, match="node 1 of run pair is done"):
         nodes.join("pair", 1, 1, "gandalf", "127.0.0.1", {})
+
+
+def test_a_single_node_on_this_machine_gets_its_orders_at_the_launch(house: House) -> None:
+    house.submit("one")
+    house.submit("two", distribution=Distribution(node_count=2))
+    house.until_launched("one")
+    house.until_launched("two")
+    orders = {job.run: job.orders for job in house.engine.jobs}
+    given, joined = orders["one"], house.services.nodes.join("one", 0, 1, "gandalf", "127.0.0.1", {})
+    assert given is not None and orders["two"] is None
+    expires = {"AZUREML_RUN_TOKEN_EXPIRY": joined.variables["AZUREML_RUN_TOKEN_EXPIRY"]}
+    assert replace(given, variables={**given.variables, **expires}) == joined
+
+
+@pytest.mark.parametrize("change", [{"shares_home": False}, {"shape": None}, {"shape": Shape(4, 16.0, 1)}])
+def test_nodes_of_which_too_little_is_known_request_their_orders(house: House, change: dict[str, Any]) -> None:
+    house.submit("one")
+    house.until_launched("one")
+    record = house.store.runs.record("one")
+    assert house.services.nodes.orders_at_launch(record) is not None
+    vars(house.engine).update(change)
+    assert house.services.nodes.orders_at_launch(record) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from footplate.domain.records import Cause
-from footplate.domain.shipments import LOG, FilePiece, NodeReport, Shipment, encoded
+from footplate.domain.shipments import LOG, FilePiece, NodeHost, NodeReport, Shipment, encoded
 from footplate.errors import Conflict, InvalidInput
 
 from .conftest import House
@@ -33,6 +33,20 @@ def test_one_shipment_takes_a_run_from_its_start_to_its_end(house: House) -> Non
     assert take(RUN, 0, last).stored == 2
     assert house.status(RUN) == "Completed"
     assert house.store.logs.read(RUN, LOG_NAME, 0, 100) == b"one\ntwo\n"
+
+
+def test_a_node_may_join_with_its_first_shipment(house: House) -> None:
+    house.submit(RUN)
+    house.until_launched(RUN)
+    first = Shipment(1, (NodeReport("joined", host=NodeHost("gandalf", "127.0.0.1", {})), NodeReport("started")))
+    for _ in range(2):
+        assert house.services.shipments.take(RUN, 0, first).stop is False
+    assert house.status(RUN) == "Running"
+    assert house.store.runs.record(RUN).nodes[0].host == "gandalf"
+    events = [line.event for line in house.store.runs.story(RUN)]
+    assert events[-2:] == ["NodeJoined", "NodeStarted"]
+    with pytest.raises(InvalidInput, match="'joined' is unknown"):
+        house.services.nodes.report(RUN, 0, "joined", None, None)
 
 
 def test_a_shipment_may_be_repeated(house: House) -> None:

@@ -12,10 +12,11 @@ import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from footplate.backoff import Backoff
 from footplate.domain.orders import Cause
-from footplate.domain.shipments import NodeReport
+from footplate.domain.shipments import NodeHost, NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
 from footplate.node.node_directory import NodeFolder
@@ -79,6 +80,10 @@ class Reporter:
         if wake:
             self._wake.set()
         self._start()
+
+    def note_joined(self, name: str, address: str, info: dict[str, Any]) -> None:
+        """Queue the event that the node has joined, on this host. It goes with the first event of another kind."""
+        self._events.append((time.monotonic(), NodeReport("joined", host=NodeHost(name, address, info))))
 
     def finish(self, full_disk_seconds: float | None, concludes: bool) -> bool:
         """Ship everything that is left, and return when the server has it; all writers must be dead.
@@ -207,7 +212,11 @@ class Reporter:
         return reply.stop
 
     def _report(self, report: NodeReport) -> None:
-        self._ask(lambda: self._link.tell(report.event, report.message, report.cause))
+        host = report.host
+        if host is not None:
+            self._ask(lambda: self._link.join(host.name, host.address, host.info).stop)
+        else:
+            self._ask(lambda: self._link.tell(report.event, report.message, report.cause))
 
     def _ask(self, call: Callable[[], bool]) -> None:
         try:

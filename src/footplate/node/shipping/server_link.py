@@ -85,7 +85,9 @@ class Link:
 
     # ── The life of the node ──────────────────────────────────────────────────────────────────────────────────────────
 
-    def join(self, host: str, address: str, info: dict[str, Any], meanwhile: Callable[[], object]) -> NodeOrders:
+    def join(
+        self, host: str, address: str, info: dict[str, Any], meanwhile: Callable[[], object] = lambda: None
+    ) -> NodeOrders:
         """Return the orders of the node; `meanwhile` is called while the server prepares them."""
         with self._transport.working_meanwhile(meanwhile):
             return self._api.nodes.join(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from footplate import environments
-from footplate.domain.orders import Lock
+from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.records import Cause, RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.events import Effect, Event
@@ -53,6 +54,11 @@ class Effects:
         self._jobs = jobs
         self._tell = tell
         self._failed_launches: set[str] = set()
+        self._orders: Callable[[RunRecord], NodeOrders | None] = lambda _: None
+
+    def connect(self, orders: Callable[[RunRecord], NodeOrders | None]) -> None:
+        """Set the function that gives agents their orders at the launch; it exists only after the orchestrator."""
+        self._orders = orders
 
     def perform(self, record: RunRecord, effect: Effect, handler: Handler, failure: str) -> None:
         """Run the handler; if it fails, fail the run with a cause of the code `failure`.
@@ -98,6 +104,8 @@ class Effects:
         engine = self.engine(record)
         with _of_the_store():
             job = self._jobs.build(record, is_first)
+            if is_first:
+                job = replace(job, orders=self._orders(record))
         handle = engine.submit(engine.prepare(job))
         with _of_the_store():
             self._tell(record.id, events.NodesLaunched(handle), record.attempt)

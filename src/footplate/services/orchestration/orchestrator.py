@@ -78,17 +78,17 @@ class Orchestrator:
         self._order = RecordOrder()
         self._tracking = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
-        self._effects = Effects(store, home, jobs, self.tell)
+        self.effects = Effects(store, home, jobs, self.tell)
         self._scheduler = Scheduler(lines, self.tell)
-        self._watcher = AgentWatcher(store, self._effects, self.tell, self._resume, watch_seconds)
+        self._watcher = AgentWatcher(store, self.effects, self.tell, self._resume, watch_seconds)
         clock = ServerClock(home)
         self._alarms = Alarms(self.tell, clock)
         self._clients = ClientWatcher(self.tell)
         self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt, clock)
         self._table: dict[type[Effect], EffectRow] = {
-            events.ResolveEnvironment: EffectRow(self._effects.resolve_environment, True, "environment_failed"),
-            events.LaunchNodes: EffectRow(self._effects.launch, True, "launch_failed"),
-            events.StopNodes: EffectRow(self._effects.stop_nodes, True),
+            events.ResolveEnvironment: EffectRow(self.effects.resolve_environment, True, "environment_failed"),
+            events.LaunchNodes: EffectRow(self.effects.launch, True, "launch_failed"),
+            events.StopNodes: EffectRow(self.effects.stop_nodes, True),
             events.ScheduleQueue: EffectRow(self._schedule_queue),
             events.ReleaseGpus: EffectRow(self._release_gpus),
             events.BeginAttempt: EffectRow(self._watcher.begin_attempt),
@@ -242,7 +242,7 @@ class Orchestrator:
 
     def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
         try:
-            self._effects.perform(record, effect, row.handler, row.failure)
+            self.effects.perform(record, effect, row.handler, row.failure)
         except (Unavailable, OutOfSpace) as error:  # raised by the store: only the watcher repeats an effect
             log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
             self._watcher.doubt(record.id)
