@@ -36,9 +36,10 @@ All draw with Optuna's TPE. The loops start `python trial.py` from two threads a
 one on SQLite stores its trials, as Footplate does, and neither keeps logs, files or a queue. Our script imports
 Footplate to log its value; the loops' does not.
 
-Ray Tune runs a function in an actor per trial, which is a process; the head of Ray runs already when it is measured.
+Ray Tune runs a function in an actor per trial, which is a process. The head of Ray runs already when it is measured,
+and does not run beside the others.
 
-Each contestant takes part in every round; Ray Tune, which is slow, only in the first of three, and with 10 and 40
+Each contestant takes part in every round; Ray Tune, which is slow, only in the first of five, and with 10 and 40
 trials: its time for all of them follows from the difference, so that its own start counts once.
 """
 
@@ -52,19 +53,15 @@ def run(options: Options) -> Report:
         source = folder / "source"
         source.mkdir()
         shutil.copy(TRIAL, source)
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=str(folder / "ray"))
-        try:
-            contestants = {
-                OURS: lambda: _footplate(workspace, source, count),
-                LOOP: lambda: _loop(source, count, f"sqlite:///{folder / 'optuna.db'}"),
-                BARE: lambda: _loop(source, count, None),
-            }
-            _footplate(workspace, source, 2)  # warm: the server runs, and has imported Optuna
-            measures = {who: _counting(start, found.setdefault(who, [])) for who, start in contestants.items()}
-            measures[RAY] = lambda: _extrapolated(lambda size: _ray(folder, size), few, more, count)
-            samples = interleave(options.pick(3, 1), measures, {RAY: 3})
-        finally:
-            ray.shutdown()
+        contestants = {
+            OURS: lambda: _footplate(workspace, source, count),
+            LOOP: lambda: _loop(source, count, f"sqlite:///{folder / 'optuna.db'}"),
+            BARE: lambda: _loop(source, count, None),
+        }
+        _footplate(workspace, source, 2)  # warm: the server runs, and has imported Optuna
+        measures = {who: _counting(start, found.setdefault(who, [])) for who, start in contestants.items()}
+        measures[RAY] = lambda: _with_ray(folder, lambda: _extrapolated(lambda n: _ray(folder, n), few, more, count))
+        samples = interleave(options.pick(5, 1), measures, {RAY: 5})
     report.rows = [Row(who, values) for who, values in samples.items()]
     for who, counts in found.items():
         report.check(f"every trial has a value: {who}", set(counts) == {count}, counts)
@@ -116,6 +113,14 @@ def _loop(folder: Path, count: int, storage: str | None) -> int:
 
 def _trainable(config: dict[str, float]) -> None:
     tune.report({"score": -((config["x"] - 2.0) ** 2)})
+
+
+def _with_ray(folder: Path, measure: Callable[[], float]) -> float:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=str(folder / "ray"))
+    try:
+        return measure()
+    finally:
+        ray.shutdown()
 
 
 def _ray(folder: Path, count: int) -> int:
