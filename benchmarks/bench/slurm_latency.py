@@ -30,7 +30,7 @@ submissions of both are spread evenly over the second. The agent is started by t
 
 def run(options: Options) -> Report:
     report = Report("slurm_latency", "submit → first line of the user's script on Slurm", "ms", OURS, CAVEATS)
-    compare(report, _contestants, options.pick(30, 6), spread=True)
+    compare(report, _contestants, options.pick(60, 6), spread=True)
     ratio = report.row(OURS).median / report.row(SBATCH).median
     report.targets = [Target("beside plain sbatch, median", ratio, "×", at_most=1.1)]
     return report
