@@ -85,7 +85,7 @@ class NodeService:
     def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
         run = record.id
         ready, wanted = run_status.is_ready(record) and run_status.is_equipped(record), record.spec.distribution
-        places = tuple(NodePlace(n.address or "127.0.0.1", n.ports) for n in record.nodes) if ready else ()
+        places = tuple(NodePlace(n.address or _OWN_ADDRESS, n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         lock = self._store.locks.get(record.lock or "")
         return NodeOrders(

@@ -74,7 +74,7 @@ class Groups:
         self._busy: set[str] = set()
         self._active: set[str] = set()
         self._memory = GroupMemory(store)
-        self._locks: dict[str, tuple[EnvironmentSpec, str | None]] = {}  # of the child that ended last, by group
+        self._locks: dict[str, tuple[EnvironmentSpec, str]] = {}  # of a child that has ended, by group
         self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
 
     def connect(self, submit: Submit, cancel: Cancel) -> None:
@@ -106,7 +106,8 @@ class Groups:
         self._metric_counts.pop(record.id, None)
         parent = record.spec.parent
         if parent is not None and parent in self._active:
-            self._locks[parent] = record.spec.environment, record.lock
+            if record.lock is not None:
+                self._locks.setdefault(parent, (record.spec.environment, record.lock))
             self._queue(parent, lambda: self._child_ended(parent, record.id))
 
     def metrics_arrived(self, run: str) -> None:
@@ -227,7 +228,7 @@ class Groups:
         run, by = record.id, self._store.runs.created_by(record.id)
         for order in orders:
             child, spec = seam.child_id(run, order.key), replace(order.spec, parent=run)
-            # Children with the same environment get the same packages, whatever the indexes offer by now.
+            # Later children get the packages of the first that ended, whatever the indexes offer by now.
             environment, lock = self._locks.get(run, (None, None))
             try:
                 self._submit(record.workspace, child, spec, by, lock=lock if spec.environment == environment else None)

@@ -172,6 +172,9 @@ def test_later_children_get_the_environment_of_the_earlier_ones(house: House) ->
     run_through(house, "g_b")
     house.until_status("g_b", "Completed")
     house.until_status("g_c", "Failed")
+    Recorder.next = GroupDecision(submit=(SubmitChild("d", JOB),))
+    house.services.runs.complete("g")  # consults it once more: a child without a lock has ended meanwhile
+    house.until_launched("g_d")
     assert [line.event for line in house.store.runs.story("g_b")][:3] == [
         "RunSubmitted", "EnvironmentLocked", "RunAdmitted",
     ]  # fmt: skip
