@@ -69,7 +69,7 @@ class EndpointsApi(ApiNoun):
         return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name))
 
     def split(self, workspace: str, name: str, weights: Dict[int, float]) -> EndpointView:
-        """Set the share of the requests that each version gets."""
+        """Set the percentages of versions; those that are not named keep the rest in proportion."""
         body = {"weights": {str(number): weight for number, weight in weights.items()}}
         path = "/workspaces/{workspace}/endpoints/{name}/traffic"
         return from_json(EndpointView, self._post(path, body, workspace=workspace, name=name))

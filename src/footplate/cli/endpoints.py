@@ -159,20 +159,26 @@ def update(
 @workspace_option
 @json_option
 def split(name: str, shares: tuple[str, ...], workspace_name: str | None, as_json: bool) -> None:
-    """Set the share of the requests of each version, such as 1=90 2=10. Others get none."""
+    """Set the percentage of the requests that versions get, such as 1=90 2=10.
+
+    Versions that are not named keep the rest, in proportion to the shares that they have.
+    """
     weights: dict[int, float] = {}
     for share in shares:
         version, _, percent = share.partition("=")
         try:
-            weights[int(version)] = float(percent)
+            number, weight = int(version), float(percent)
         except ValueError:
             raise click.BadParameter(f"{share!r} is not VERSION=PERCENT", param_hint="SHARES") from None
+        if number in weights:
+            raise click.BadParameter(f"version {number} is given twice", param_hint="SHARES")
+        weights[number] = weight
     workspace = open_workspace(workspace_name)
     view = workspace.session.api.endpoints.split(workspace.id, name, weights)
     if as_json:
         emit(view)
     else:
-        say(", ".join(f"version {v.number}: {v.weight:g}" for v in view.versions if v.weight))
+        say(", ".join(f"version {v.number}: {v.weight:g} %" for v in view.versions if v.weight))
 
 
 @endpoints.command()

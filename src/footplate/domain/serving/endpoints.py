@@ -135,11 +135,21 @@ class ServiceSettings:
 
 
 @dataclass(frozen=True)
+class VersionShare:
+    """The share of the requests that a version had at some time."""
+
+    number: int
+    weight: float
+    shadow: bool = False
+
+
+@dataclass(frozen=True)
 class VersionRecord:
     """One version as the server keeps it. `run` is its group.
 
     `weight` is its share of the requests once it is ready; `goal` is the share that it gets when it becomes ready, and
-    that a version with a name keeps unless it is the default one.
+    that a version with a name keeps unless it is the default one. `before` has the shares of the others from before it
+    took requests, which a rollback restores.
     """
 
     number: int
@@ -154,6 +164,7 @@ class VersionRecord:
     since: float = 0.0  # when it entered this state
     busy: float = 0.0  # when it last had requests
     cause: Optional[Cause] = None
+    before: Tuple[VersionShare, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@
         └──crashes, ends, or takes too long──▶ failed
 
 A version takes requests only when it is ready. When a version with a goal of 100 becomes ready, the others drain; if
-`rollback` is set, the last one stays as a standby without requests until the new one has proved itself.
+`rollback` is set, they stay as standbys without requests until the new one has proved itself. A new version that does
+badly gives back exactly the shares from before it.
 
 Versions with names stay beside each other: each has its goal, and the default version has the rest.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Dict, List, Mapping, Optional, Sequence
+from typing import List, Mapping, Optional, Sequence
 
 from footplate.domain.orders import Cause
 from footplate.domain.serving.endpoints import (
@@ -30,6 +31,16 @@ from footplate.domain.serving.endpoints import (
     EndpointRecord,
     Rollback,
     VersionRecord,
+)
+from footplate.domain.serving.shares import (
+    fill,
+    make_room,
+    restore,
+    serves,
+    share_by_name,
+    shares_of,
+    split,
+    split_by_name,
 )
 
 MAX_FAILURES = 3
@@ -96,33 +107,31 @@ def _checked(record: EndpointRecord, seen: Seen, now: float) -> List[VersionReco
         if version.state == READY and version.goal >= 100:
             versions = [_replaced(v, version, record.settings.rollback, now) for v in versions]
         elif version.weight > old.weight:  # one change of the routes gives it its requests
-            versions = _make_room(versions, version)
+            versions = make_room(versions, version)
     if has_names(record):
-        return shared_by_name(versions, record.settings.default_version)
-    return _rolled_back(record, _someone_serves(versions), seen, now)
+        return share_by_name(versions, record.settings.default_version)
+    return _rolled_back(record, _someone_serves(record, versions, now), seen, now)
 
 
-def _make_room(versions: List[VersionRecord], new: VersionRecord) -> List[VersionRecord]:
-    """Let the others divide the rest of the requests as before: a share is a percentage of all requests."""
-    total = sum(v.weight for v in versions if v.number != new.number)
-    rest = (100.0 - new.weight) / total if total else 0.0
-    return [v if v.number == new.number else replace(v, weight=v.weight * rest) for v in versions]
+def _someone_serves(record: EndpointRecord, versions: List[VersionRecord], now: float) -> List[VersionRecord]:
+    """Divide the requests of versions that have failed since the last look among the others.
 
-
-def _someone_serves(versions: List[VersionRecord]) -> List[VersionRecord]:
-    """Give the requests to the newest ready version if the one that was to take them has failed meanwhile."""
-    if any(v.weight > 0 for v in versions if v.state in (STARTING, READY)):
-        return versions
-    ready = max((v.number for v in versions if v.state == READY and not v.shadow), default=None)
-    return [replace(v, weight=100.0) if v.number == ready else v for v in versions]
+    One that failed while it took over gives back the shares from before it; so does one that had all requests.
+    """
+    before = {v.number: v.state for v in record.versions}
+    for failed in (v for v in versions if v.state == FAILED and before[v.number] != FAILED and v.before):
+        if before[failed.number] == STARTING or not any(v.weight for v in versions if serves(v)):
+            versions = restore(versions, failed.before, now)
+    return fill(versions)
 
 
 def _looked_at(record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
     if version.state == STARTING and not sight.ended and sight.healthy >= max(1, version.spec.replicas.minimum):
         goal = version.goal if version.spec.name is None else _named_share(record, version)
+        before = version.before or shares_of(record.versions)
         if version.weight != goal:
-            return replace(version, weight=goal)  # ready as soon as the gateway follows
-        return replace(version, state=READY, since=now, busy=now) if sight.followed else version
+            return replace(version, weight=goal, before=before)  # ready as soon as the gateway follows
+        return replace(version, state=READY, since=now, busy=now, before=before) if sight.followed else version
     if version.state == STARTING and sight.waits and not sight.ended:
         return replace(version, since=now) if now - version.since > WAIT_SECONDS else version
     if version.state == STARTING:
@@ -181,29 +190,13 @@ def rebalanced(record: EndpointRecord) -> EndpointRecord:
     """Return the record with the shares that its versions are to have, if they have names."""
     if not has_names(record):
         return record
-    return replace(record, versions=tuple(shared_by_name(record.versions, record.settings.default_version)))
-
-
-def shared_by_name(versions: Sequence[VersionRecord], default: Optional[str]) -> List[VersionRecord]:
-    """Give each version with a name its goal, and the default version the requests that are left.
-
-    Without the default version, the oldest one that serves takes its place. Of two versions with one name the newer
-    one counts.
-    """
-    serving = [v for v in versions if not v.shadow and (v.state == READY or (v.state == STARTING and v.weight > 0))]
-    newest = {v.spec.name: v for v in serving}
-    chosen = newest.get(default) or next(iter(newest.values()), None)
-    if chosen is None:
-        return list(versions)
-    shares = {v.number: v.goal for v in newest.values()}
-    shares[chosen.number] = max(0.0, 100.0 - sum(v.goal for v in newest.values() if v.number != chosen.number))
-    return [replace(v, weight=shares.get(v.number, 0.0)) for v in versions]
+    return replace(record, versions=tuple(share_by_name(record.versions, record.settings.default_version)))
 
 
 def _named_share(record: EndpointRecord, version: VersionRecord) -> float:
     """Return the share that a version will have when it is ready."""
     ready = [replace(v, state=READY) if v.number == version.number else v for v in record.versions]
-    shared = shared_by_name(ready, record.settings.default_version)
+    shared = share_by_name(ready, record.settings.default_version)
     return next(v.weight for v in shared if v.number == version.number)
 
 
@@ -217,7 +210,7 @@ def removed(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
     """Return the record with a version that drains; the others divide its requests. One that has failed is over."""
     gone = next(v for v in record.versions if v.number == number)
     gone = replace(gone, state=STOPPED) if gone.state == FAILED else _drain(gone, now)
-    versions = _filled([gone if v.number == number else v for v in record.versions])
+    versions = fill([gone if v.number == number else v for v in record.versions])
     settings = record.settings
     if settings.default_version is not None and settings.default_version == gone.spec.name:
         oldest = next((v.spec.name for v in versions if v.state == READY), None)
@@ -225,46 +218,51 @@ def removed(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
     return rebalanced(replace(record, settings=settings, versions=tuple(versions), modified=now, cause=None))
 
 
-def _filled(versions: List[VersionRecord]) -> List[VersionRecord]:
-    """Let the shares of the ready versions add up to 100 again."""
-    served = _someone_serves(versions)
-    total = sum(v.weight for v in served if v.state == READY)
-    return [replace(v, weight=100.0 * v.weight / total) if v.state == READY and total else v for v in served]
-
-
 # ── Rollback ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _rolled_back(record: EndpointRecord, versions: List[VersionRecord], seen: Seen, now: float) -> List[VersionRecord]:
-    """Give the requests of a new version that does badly to the older one beside it; stop a standby in time."""
+    """Restore the shares from before the newest version if it does badly; stop the standbys in time."""
     rules = record.settings.rollback
-    ready = sorted((v for v in versions if v.state == READY and not v.shadow), key=lambda v: v.number)
-    if rules.seconds <= 0 or len(ready) < 2:
+    tried = [v for v in versions if v.state == READY and not v.shadow and v.before]
+    if rules.seconds <= 0 or not tried:
         return versions
-    old, new = ready[-2], ready[-1]
-    why = _does_badly(seen.get(new.number, NOTHING), seen.get(old.number, NOTHING), rules)
-    if new.weight > 0 and why is not None:
-        message = f"version {new.number} was rolled back to version {old.number}: {why}"
-        cause = Cause("rolled_back", message, f"see its output with: footplate endpoints logs {record.name}")
-        changed = {
-            old.number: replace(old, weight=old.weight + new.weight, since=now),
-            new.number: replace(new, state=FAILED, weight=0.0, since=now, cause=cause),
-        }
-        return [changed.get(v.number, v) for v in versions]
-    if old.weight == 0 and now - max(old.since, new.since) > rules.seconds:
-        return [_drain(v, now) if v.number == old.number else v for v in versions]
-    return versions
+    new = max(tried, key=lambda v: v.number)
+    served = {share.number for share in new.before if share.weight > 0 and not share.shadow}
+    old = [v for v in versions if v.state == READY and v.number in served]
+    why = _does_badly(seen.get(new.number, NOTHING), [seen.get(v.number, NOTHING) for v in old], rules)
+    if not old or not new.weight or why is None:
+        return _without_standbys(versions, new, rules, now)
+    numbers = " and ".join(str(v.number) for v in old)
+    message = f"version {new.number} was rolled back to version {numbers}: {why}"
+    cause = Cause("rolled_back", message, f"see its output with: footplate endpoints logs {record.name}")
+    failed = replace(new, state=FAILED, weight=0.0, since=now, cause=cause)
+    return restore([failed if v.number == new.number else v for v in versions], new.before, now)
 
 
-def _does_badly(new: VersionSight, old: VersionSight, rules: Rollback) -> Optional[str]:
+def _without_standbys(
+    versions: List[VersionRecord], new: VersionRecord, rules: Rollback, now: float
+) -> List[VersionRecord]:
+    """Stop the versions that the new one has replaced when the time for a rollback is over."""
+    replaced = {share.number for share in new.before if share.weight > 0 or new.goal >= 100}
+    standbys = [v for v in versions if v.number in replaced and serves(v) and not v.weight]
+    if not standbys or now - max(v.since for v in [*standbys, new]) <= rules.seconds:
+        return versions
+    stopped = {v.number: _drain(v, now) for v in standbys}
+    return [stopped.get(v.number, v) for v in versions]
+
+
+def _does_badly(new: VersionSight, old: Sequence[VersionSight], rules: Rollback) -> Optional[str]:
     if new.requests < rules.least_requests:
         return None
-    before = old.errors / old.requests if old.requests else 0.0
+    requests = sum(sight.requests for sight in old)
+    before = sum(sight.errors for sight in old) / requests if requests else 0.0
     share = new.errors / new.requests
     if share > before + rules.error_share:
         return f"{share:.0%} of its requests failed, before it was {before:.0%}"
-    if old.p99_seconds and new.p99_seconds and new.p99_seconds > rules.slower_times * old.p99_seconds:
-        return f"its 99th percentile is {new.p99_seconds:.3g} s, before it was {old.p99_seconds:.3g} s"
+    usual = max((sight.p99_seconds or 0.0 for sight in old), default=0.0)
+    if usual and new.p99_seconds and new.p99_seconds > rules.slower_times * usual:
+        return f"its 99th percentile is {new.p99_seconds:.3g} s, before it was {usual:.3g} s"
     return None
 
 
@@ -316,13 +314,7 @@ def is_settled(record: EndpointRecord) -> bool:
     return not record.deleting and all(v.state in (READY, STOPPED, FAILED) for v in record.versions)
 
 
-def split_traffic(record: EndpointRecord, weights: Dict[int, float], now: float) -> EndpointRecord:
-    """Return the record with these shares; versions that are not named keep none."""
-    total = sum(weights.values())
-    versions = [
-        replace(v, weight=weights.get(v.number, 0.0), shadow=False, since=now) if v.state == READY else v
-        for v in record.versions
-    ]
-    if has_names(record):
-        versions = [replace(v, goal=100.0 * v.weight / total) if v.state == READY else v for v in versions]
-    return rebalanced(replace(record, versions=tuple(versions), modified=now))
+def split_traffic(record: EndpointRecord, shares: Mapping[int, float], now: float) -> EndpointRecord:
+    """Return the record with these percentages; versions that are not named keep the rest. May raise InvalidInput."""
+    divide = split_by_name if has_names(record) else split
+    return replace(record, versions=tuple(divide(record, shares, now)), modified=now)

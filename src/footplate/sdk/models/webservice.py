@@ -607,13 +607,16 @@ class Webservice:
         )
 
     def split(self, weights: Mapping[int, float]) -> None:
-        """Set the share of the requests of each version. Azure has no such method.
+        """Set the percentage of the requests that versions get. Azure has no such method.
+
+        Versions that are not given keep the rest, in proportion to the shares that they have.
 
         Args:
             weights: Percentages by version, such as `{1: 90, 2: 10}`.
 
         Raises:
-            WebserviceException: A version does not exist, or the shares are not valid.
+            WebserviceException: A version does not exist, the percentages are over 100, or they leave a rest
+                that no other version takes.
 
         Example:
             def balance(service: Webservice) -> None:

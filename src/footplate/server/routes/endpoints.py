@@ -108,7 +108,7 @@ def change_endpoint(workspace: str, name: str, body: EndpointChange, services: S
 @router.post("/workspaces/{workspace}/endpoints/{name}/traffic", response_model=EndpointView)
 @requires(Right.MANAGE_SERVICES)
 def split_endpoint(workspace: str, name: str, body: TrafficSplit, services: ServicesOf) -> Response:
-    """Set the share of the requests that each version gets."""
+    """Set the percentages of versions; those that are not named keep the rest in proportion."""
     return answer(services.endpoints.split(workspace, name, body.weights))
 
 

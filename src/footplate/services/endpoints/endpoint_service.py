@@ -141,19 +141,8 @@ class EndpointService:
         return self._change(workspace, name, change)
 
     def split(self, workspace: str, name: str, weights: dict[int, float]) -> EndpointView:
-        """Set the share of each version; those that get none stop, unless they are shadows."""
-
-        def change(record: EndpointRecord, now: float) -> EndpointRecord:
-            ready = {v.number for v in record.versions if v.state == READY}
-            for number in weights:
-                if number not in ready:
-                    listed = ", ".join(map(str, sorted(ready))) or "none"
-                    raise InvalidInput(f"version {number} of {name!r} is not ready", f"ready are: {listed}")
-            if any(weight < 0 for weight in weights.values()) or not sum(weights.values()) > 0:
-                raise InvalidInput(f"the shares are {weights}", "give shares of 0 or more, and at least one above 0")
-            return rollouts.split_traffic(record, weights, now)
-
-        return self._change(workspace, name, change)
+        """Set the percentages of versions; those that are not named keep the rest in proportion."""
+        return self._change(workspace, name, lambda record, now: rollouts.split_traffic(record, weights, now))
 
     def change_version(
         self,

@@ -148,11 +148,69 @@ def test_errors_of_the_new_version_bring_the_old_one_back() -> None:
 
 
 def test_a_slow_version_is_rolled_back_and_a_good_one_stays() -> None:
-    record = service(version(1, READY, 0.0), version(2, READY, 100.0), rollback=Rollback(seconds=60))
+    record = took_over(service(version(1, READY, 100.0), version(2), rollback=Rollback(seconds=60)))
     old = replace(UP, requests=100, p99_seconds=0.01)
     slow = replace(UP, requests=100, p99_seconds=0.2)
     assert states(advance(record, {1: old, 2: slow}, 2.0)) == [(READY, 100.0), (FAILED, 0.0)]
-    assert states(advance(record, {1: old, 2: old}, 61.0))[0] == (DRAINING, 0.0)
+    assert states(advance(record, {1: old, 2: old}, 62.0))[0] == (DRAINING, 0.0)
+
+
+BAD = replace(UP, requests=100, errors=30)
+
+
+def took_over(record: EndpointRecord) -> EndpointRecord:
+    """Return the record after its newest version became ready."""
+    sights = {v.number: UP for v in record.versions}
+    return advance(advance(record, sights, 1.0), sights, 1.1)
+
+
+def test_a_rollback_restores_the_shares_from_before_the_update() -> None:
+    record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3), rollback=Rollback(seconds=60))
+    swapped = took_over(record)
+    assert states(swapped) == [(READY, 0.0), (READY, 0.0), (READY, 100.0)]
+    after = advance(swapped, {1: UP, 2: UP, 3: BAD}, 2.0)
+    assert states(after) == [(READY, 100.0), (READY, 0.0), (FAILED, 0.0)]
+    assert after.cause is not None and "rolled back to version 1:" in after.cause.message
+
+
+@pytest.mark.parametrize("goal", [100.0, 50.0, 7.0, 0.0])
+def test_a_rollback_restores_shares_and_shadows_of_any_kind(goal: float) -> None:
+    old = [version(1, READY, 60.1), version(2, READY, 0.0), version(3, READY, 0.0, shadow=True),
+           version(4, READY, 39.9)]  # fmt: skip
+    record = took_over(service(*old, version(5, goal=goal), rollback=Rollback(seconds=60)))
+    record = split_traffic(record, {1: 70, 3: 10, 5: 20}, 1.5)  # the shadow takes requests meanwhile
+    assert not record.versions[2].shadow
+    after = advance(record, {1: UP, 2: UP, 3: UP, 4: UP, 5: BAD}, 2.0)
+    assert [(v.weight, v.shadow) for v in after.versions[:4]] == [(v.weight, v.shadow) for v in old]
+    assert states(after)[4] == (FAILED, 0.0)
+
+
+def test_all_standbys_stop_when_the_time_for_a_rollback_is_over() -> None:
+    old = (version(1, READY, 70.0), version(2, READY, 0.0), version(3, READY, 30.0))
+    record = took_over(service(*old, version(4), rollback=Rollback(seconds=60)))
+    sights = dict.fromkeys(range(1, 5), UP)
+    assert advance(record, sights, 60.0) is record
+    assert states(advance(record, sights, 62.0)) == [(DRAINING, 0.0)] * 3 + [(READY, 100.0)]
+
+
+def test_a_canary_stops_nobody_who_had_no_requests_before() -> None:
+    old = (version(1, READY, 100.0), version(2, READY, 0.0))
+    record = took_over(service(*old, version(3, goal=10.0), rollback=Rollback(seconds=60)))
+    assert advance(record, {1: UP, 2: UP, 3: UP}, 100.0) is record
+
+
+def test_a_version_that_fails_while_it_takes_over_restores_the_shares() -> None:
+    record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3))
+    taking = advance(record, {1: UP, 2: UP, 3: replace(UP, followed=False)}, 1.0)
+    assert states(taking) == [(READY, 0.0), (READY, 0.0), (STARTING, 100.0)]
+    after = advance(taking, {1: UP, 2: UP, 3: VersionSight(ended=True)}, 2.0)
+    assert states(after) == [(READY, 100.0), (READY, 0.0), (FAILED, 0.0)]
+
+
+def test_the_share_of_a_version_that_ends_goes_to_the_others() -> None:
+    record = service(version(1, READY, 60.0), version(2, READY, 20.0), version(3, READY, 20.0))
+    after = advance(record, {1: VersionSight(ended=True), 2: UP, 3: UP}, 2.0)
+    assert states(after) == [(FAILED, 0.0), (READY, 50.0), (READY, 50.0)]
 
 
 def test_replicas_follow_the_queue_between_their_limits() -> None:
@@ -190,6 +248,7 @@ def test_only_the_last_versions_that_are_over_are_kept() -> None:
 def test_a_split_sets_the_shares_of_ready_versions() -> None:
     record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3))
     assert states(split_traffic(record, {1: 30, 2: 70}, 1.0)) == [(READY, 30), (READY, 70), (STARTING, 0.0)]
+    assert states(split_traffic(record, {2: 30}, 1.0)) == [(READY, 70), (READY, 30), (STARTING, 0.0)]
 
 
 def test_a_version_that_fails_while_it_takes_over_gives_the_requests_back() -> None:
@@ -251,5 +310,5 @@ def test_versions_without_names_divide_the_share_of_a_removed_one() -> None:
 
 def test_a_split_of_versions_with_names_sets_their_goals() -> None:
     record = service(version(1, READY, 100.0, name="a"), version(2, READY, 0.0, name="b"), default_version="a")
-    after = split_traffic(record, {1: 1, 2: 3}, 1.0)
+    after = split_traffic(record, {1: 25, 2: 75}, 1.0)
     assert [(v.goal, v.weight) for v in after.versions] == [(25.0, 25.0), (75.0, 75.0)]
