@@ -41,6 +41,8 @@ ALLOWED = """
 FORBIDDEN = """
     import os, subprocess, sys
     from azureml.core import Datastore, Environment, Run, ScriptRunConfig
+    from azureml.train.hyperdrive import HyperDriveConfig, PrimaryMetricGoal, choice
+    from footplate import OptunaParameterSampling
     from footplate.api import ApiClient
     from footplate.client.transport import Transport
 
@@ -67,6 +69,12 @@ FORBIDDEN = """
     config = ScriptRunConfig(".", "train.py", arguments=[private.path("x").as_download()])
     refused(lambda: run.submit_child(config), "may not use its credentials")
     refused(lambda: run.experiment.submit(config), "may not use its credentials")
+
+    for sampler in ("sys:addaudithook", "builtins:exit"):
+        space = OptunaParameterSampling({"--x": choice(1)}, sampler)
+        sweep = HyperDriveConfig(space, "m", PrimaryMetricGoal.MAXIMIZE, 1, run_config=ScriptRunConfig(".", "train.py"))
+        refused(lambda: run.experiment.submit(sweep), "not listed by the owner")
+    refused(lambda: run.submit_child(config), "may not use its credentials")
 
     endpoint = os.environ["FOOTPLATE_ENDPOINT"]
     bare = ApiClient(Transport(endpoint, patience=0))

@@ -14,6 +14,7 @@ import pytest
 
 from azureml.core import Experiment, ScriptRunConfig, Workspace
 from azureml.core.compute import AmlCompute, ComputeTarget
+from azureml.exceptions import UserErrorException
 from azureml.train.estimator import Estimator
 from azureml.train.hyperdrive import (
     BanditPolicy,
@@ -28,7 +29,7 @@ from azureml.train.hyperdrive import (
     uniform,
 )
 from azureml.train.hyperdrive.exceptions import HyperDriveConfigException
-from footplate import AshaPolicy, Constraint, PopulationBasedTraining
+from footplate import AshaPolicy, Constraint, OptunaParameterSampling, PopulationBasedTraining
 from footplate.testing.waiting import wait_until
 
 from .ops_tools import server_pid
@@ -50,6 +51,19 @@ for step in range(given.steps):
     time.sleep(given.pause)
 while given.hold and given.x == 2 and os.path.exists(given.hold):
     time.sleep(0.05)
+"""
+
+COUNTING = """
+class Counting:
+    def __init__(self, context):
+        self.count = 0
+
+    def ask(self):
+        self.count += 1
+        return {"--x": self.count - 1}
+
+    def tell(self, number, result):
+        pass
 """
 
 CHECKPOINTED = """
@@ -140,6 +154,26 @@ def test_a_killed_server_starts_each_trial_once(workspace: Workspace, script: An
     second = Experiment(workspace, "once").submit(config)
     second.wait_for_completion()
     assert [trial.parameters for trial in second.get_trials()] == [trial.parameters for trial in trials]
+
+
+def test_only_a_sampler_that_the_owner_listed_runs_in_the_server(
+    workspace: Workspace, script: Any, home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text(COUNTING)
+    space = OptunaParameterSampling({"--x": uniform(0, 9)}, sampler=f"{file}:Counting")
+    config = sweep(script("--pause", 0.1), space, 4, max_concurrent_runs=1)
+    with pytest.raises(UserErrorException, match="not listed by the owner") as refusal:
+        Experiment(workspace, "own").submit(config)
+    line = f"counting = {file}:Counting"
+    assert f"[samplers]\n{line}" in str(refusal.value)
+    with open(home / "settings.ini", "a") as settings:
+        settings.write(f"\n[samplers]\n{line}\n")
+    run = Experiment(workspace, "own").submit(config)
+    wait_until(lambda: len(run.get_trials()) > 1)
+    os.kill(server_pid(home), signal.SIGKILL)
+    run.wait_for_completion()
+    assert [trial.parameters["--x"] for trial in run.get_trials()] == [0, 1, 2, 3]
 
 
 def test_a_seed_makes_a_sweep_repeatable(workspace: Workspace, script: Any) -> None:

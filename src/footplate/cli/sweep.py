@@ -56,7 +56,7 @@ def sweep() -> None:
 @click.option("--constraint", "constraints", multiple=True, metavar="BOUND", help="A bound: 'memory<=100', 'f1>=0.8'.")
 @click.option("--trials", type=click.IntRange(1), metavar="N", help="Trials in all.  [default: 20, or the whole grid]")
 @click.option("--concurrent", type=click.IntRange(1), metavar="N", help="Trials at the same time.  [default: 2]")
-@click.option("--sampler", metavar="NAME", help="random, grid, tpe, cmaes, gp, qmc, or module:Class.")
+@click.option("--sampler", metavar="NAME", help="random, grid, tpe, cmaes, gp, qmc, or one of settings.ini.")
 @click.option("--policy", metavar="KIND", help="Early termination: median, asha, …; its fields need a YAML file.")
 @click.option("--resume-from", multiple=True, metavar="RUN", help="A sweep whose trials teach the sampler.")
 @click.option("--seed", type=int, metavar="N", help="Makes the sweep repeatable.")

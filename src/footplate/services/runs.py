@@ -103,7 +103,7 @@ class RunService:
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
         if spec.controller is not None:
-            controllers.load(spec.controller.kind).check(spec.controller)
+            controllers.load(spec.controller.kind, self._store.home).check(spec.controller)
             for child in spec.controller.children.values():
                 self._check(workspace, child)
                 self._warnings(workspace, child)

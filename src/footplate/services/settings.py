@@ -20,6 +20,9 @@ direct_outputs = 64 MiB     from this size on, nodes upload files to the object 
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
 
+[samplers]                  samplers of sweeps that do not come with Footplate; they run inside the server
+around = our_package.samplers:AroundTheBest
+
 [data]
 cache = 100 GiB             how much remote data stays on this machine for later runs
 
@@ -50,6 +53,7 @@ from footplate.errors import InvalidInput, NotAllowed
 NAME = "settings.ini"
 STORE = "store"
 ENGINES = "engines"
+SAMPLERS = "samplers"
 NOTIFICATIONS = "notifications"
 DEFAULT_FULL_DISK_SECONDS = 3600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
@@ -92,7 +96,7 @@ def read_settings(home: Path) -> Settings:
     for section in parser.sections():
         if section == cache_limit.SECTION:  # read by processes that move data on this machine; only checked here
             cache_limit.read_limit(str(path), dict(parser.items(section)))
-        elif section not in (STORE, ENGINES, NOTIFICATIONS):
+        elif section not in (STORE, ENGINES, SAMPLERS, NOTIFICATIONS):
             for name, value in parser.items(section):
                 found[name] = _check(path, section, name, value.strip())
     _full_disk_seconds(path, found.get("full_disk_seconds"))
@@ -103,6 +107,11 @@ def read_settings(home: Path) -> Settings:
 def read_engines(home: Path) -> dict[str, str]:
     """Return the engines that `[engines]` adds: name → `module:Class`."""
     return read_section(home, ENGINES)
+
+
+def read_samplers(home: Path) -> dict[str, str]:
+    """Return the samplers that `[samplers]` adds: name → `module:Class`, or `/path/of/a/file.py:Class`."""
+    return read_section(home, SAMPLERS)
 
 
 def read_section(home: Path, section: str) -> dict[str, str]:

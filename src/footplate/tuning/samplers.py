@@ -5,7 +5,8 @@
 
 A sampler is deterministic given its seed and the order of calls, so its state is the list of those calls
 (`replay`): a server that was killed continues exactly where the last one stopped. A custom sampler is a class with
-these two methods whose constructor takes a `SamplerContext`, named as "module:Class".
+these two methods whose constructor takes a `SamplerContext`. It runs inside the server, so only the owner of the server
+can add one, in settings.ini: a request that names any other class is refused before anything is imported.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import importlib
 import json
 import math
 import random
+import re
+import runpy
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +30,7 @@ from footplate.domain.tuning.search_space import Space
 from footplate.domain.tuning.sweeps import MAX_TRIALS, PastTrial
 from footplate.errors import InvalidInput
 
+NONE_LISTED: Mapping[str, str] = {}
 OPTUNA_HINT = "install it where the server runs: pip install 'footplate[tuning]'"
 
 
@@ -66,16 +70,21 @@ class ParameterSampler(Protocol):
         ...
 
 
-def make_sampler(kind: str, context: SamplerContext) -> ParameterSampler:
-    """Return the sampler of this name, or of this "module:Class"."""
+def make_sampler(kind: str, context: SamplerContext, listed: Mapping[str, str] = NONE_LISTED) -> ParameterSampler:
+    """Return the sampler of this name. `listed` has the owner's own by name; their class is a name for them too."""
     search_space.check_space(context.space)
+    if kind in SAMPLERS:
+        return SAMPLERS[kind](context)
+    path = listed.get(kind.lower()) or (kind if kind in listed.values() else None)
+    if path is not None:
+        return _Own(path, context)
     if ":" in kind:
-        return _Own(kind, context)
-    if kind not in SAMPLERS:
+        line = f"{re.sub('[^a-z0-9]+', '-', kind.rpartition(':')[2].lower())} = {kind}"
         raise InvalidInput(
-            f"sampler {kind!r} is unknown", f"use one of {', '.join(SAMPLERS)}, or module:Class for one of your own"
+            f"sampler {kind!r} is not listed by the owner of the server, in whose process it would run",
+            f"the owner can add two lines to settings.ini in the home folder of the server:\n[samplers]\n{line}",
         )
-    return SAMPLERS[kind](context)
+    raise InvalidInput(f"sampler {kind!r} is unknown", f"use one of {', '.join([*SAMPLERS, *listed])}")
 
 
 Call = tuple[int, TrialResult] | None
@@ -93,7 +102,7 @@ def replay(sampler: ParameterSampler, calls: Iterable[Call]) -> ParameterSampler
 
 
 class _Own:
-    """A sampler of the user's. Its errors, and values that cannot be stored, name the class."""
+    """A sampler that the owner of the server listed. Its errors, and values that cannot be stored, name the class."""
 
     def __init__(self, path: str, context: SamplerContext) -> None:
         self._path, self._space = path, context.space
@@ -120,18 +129,22 @@ class _Own:
             yield
         except InvalidInput:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             message = f"sampler {self._path!r} {what}: {type(error).__name__}: {error}"
-            raise InvalidInput(message, "mend the class, and start the server again so that it is read") from error
+            raise InvalidInput(message, "mend the class; a module is read again when the server starts") from error
 
 
 def _load(path: str) -> Callable[[SamplerContext], ParameterSampler]:
-    module, _, name = path.partition(":")
+    """Return the class of `module:Class`, or of `/path/of/a/file.py:Class`, which is read each time."""
+    module, _, name = path.rpartition(":")
     try:
+        if module.endswith(".py"):
+            return runpy.run_path(module)[name]
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, KeyError, OSError, ValueError) as error:
         raise InvalidInput(
-            f"sampler {path!r} cannot be loaded: {error}", "give module:Class that the server's Python can import"
+            f"sampler {path!r} cannot be loaded: {error}",
+            "in [samplers] of settings.ini, name module:Class that the server's Python can import, or a file:Class",
         ) from None
 
 
@@ -181,6 +194,7 @@ class OptunaSampler:
             self._learn(past)
 
     def _make(self, kind: str, context: SamplerContext) -> Any:
+        _check_options(kind, context.options)
         options: dict[str, Any] = {"seed": context.seed % _SEEDS, **context.options}
         name = _OPTUNA_SAMPLERS[kind]
         if context.constraints and kind not in _CONSTRAINED:
@@ -233,6 +247,15 @@ class OptunaSampler:
             _suggest(fixed, name, *found)
         make = self._optuna.trial.create_trial
         self.study.add_trial(make(params=fixed.params, distributions=fixed.distributions, values=list(past.values)))
+
+
+def _check_options(kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse counts, of candidates for example, that would take all the memory of the server."""
+    for name, value in options.items():
+        if name != "seed" and isinstance(value, int) and abs(value) > _LARGEST_COUNT:
+            raise InvalidInput(
+                f"sampler {kind!r} has the option {name} = {value}", f"give a number up to {_LARGEST_COUNT:,}"
+            )
 
 
 @contextlib.contextmanager
@@ -298,6 +321,7 @@ def _is_plain(option: Any) -> bool:
 _CANNOT_BE_DRAWN = object()
 _CONSTRAINED = ("tpe", "gp", "nsga2")
 _TAIL = 1e-6
+_LARGEST_COUNT = 10_000
 _SEEDS = 2**32  # NumPy takes no others
 _OPTUNA_SAMPLERS = {
     "tpe": "TPESampler",

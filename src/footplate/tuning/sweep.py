@@ -8,7 +8,7 @@ whether the sampler has nothing more to draw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -90,9 +90,10 @@ class Sweep:
 
 
 class SweepController:
-    """The controller `sweep`. Memories are kept between decisions."""
+    """The controller `sweep`. Memories are kept between decisions. `listed` returns the owner's own samplers."""
 
-    def __init__(self) -> None:
+    def __init__(self, listed: Callable[[], Mapping[str, str]] = dict) -> None:
+        self._listed = listed
         self._memories: dict[str, Memory] = {}
 
     def check(self, spec: ControllerSpec) -> None:
@@ -100,7 +101,7 @@ class SweepController:
         check_sweep(sweep)
         if TEMPLATE not in spec.children:
             raise InvalidInput("the sweep has no trials to run", f"give the specification of a trial as {TEMPLATE!r}")
-        make_sampler(sweep.sampler, _context(sweep))  # refuses an unknown sampler and its options now
+        make_sampler(sweep.sampler, _context(sweep), self._listed())  # refuses an unknown sampler and its options now
 
     def decide(self, group: Group, children: Sequence[Child], event: ControllerEvent, now: float) -> GroupDecision:
         state = dict(group.state)
@@ -127,7 +128,7 @@ class SweepController:
         memory = self._memories.get(group.id)
         if memory is None or memory.notes.length != len(group.notes):
             notes = SweepNotes().add_all(group.notes)
-            sampler = replay(make_sampler(spec.sampler, _context(spec)), notes.calls)
+            sampler = replay(make_sampler(spec.sampler, _context(spec), self._listed()), notes.calls)
             memory = Memory(notes, sampler, _history(spec, notes, by_key), set(range(len(notes.trials))))
             self._memories[group.id] = memory
         memory.waiting = {number for number in memory.waiting if str(number) not in by_key}

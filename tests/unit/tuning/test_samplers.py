@@ -120,21 +120,33 @@ class Halving:
         pass
 
 
-def test_a_class_of_the_user_is_a_sampler() -> None:
-    sampler = make_sampler(f"{__name__}:Halving", SamplerContext(PLAIN, ("minimize",), 0))
+@pytest.mark.parametrize("name", ["halving", "Halving", f"{__name__}:Halving"])
+def test_a_class_that_the_owner_listed_is_a_sampler(name: str) -> None:
+    sampler = make_sampler(name, SamplerContext(PLAIN, ("minimize",), 0), {"halving": f"{__name__}:Halving"})
     assert [sampler.ask(), sampler.ask()] == [{"x": 0.5}, {"x": 0.25}]
 
 
-def test_the_sampler_of_the_guide_takes_twenty_lines_and_learns(
+def test_a_class_that_the_owner_did_not_list_is_refused_and_not_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "never_imported.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    for path in ("never_imported:Any", f"{tmp_path}/never_imported.py:Any", "builtins:exit", "sys:addaudithook"):
+        with pytest.raises(InvalidInput, match="not listed by the owner") as refusal:
+            make_sampler(path, SamplerContext(PLAIN, ("minimize",), 0), {"halving": f"{__name__}:Halving"})
+        assert f"[samplers]\n{path.rpartition(':')[2].lower()} = {path}" in str(refusal.value)
+
+
+def test_the_sampler_of_the_guide_takes_twenty_lines_and_learns(
+    tmp_path: Path,
 ) -> None:
     guide = (Path(__file__).parents[3] / "docs/guides/sweeps.md").read_text(encoding="utf-8")
     (source,) = (block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "def ask" in block)
     assert len([line for line in source[source.index("class ") :].splitlines() if line.strip()]) <= 20
-    (tmp_path / "around_the_best.py").write_text(source)
-    monkeypatch.syspath_prepend(tmp_path)
-    space = {"x": ["uniform", [-5, 5]]}
-    sampler = make_sampler("around_the_best:AroundTheBest", SamplerContext(space, ("minimize",), 3))
+    file = tmp_path / "around_the_best.py"
+    file.write_text(source)
+    space, listed = {"x": ["uniform", [-5, 5]]}, {"around": f"{file}:AroundTheBest"}
+    sampler = make_sampler("around", SamplerContext(space, ("minimize",), 3), listed)
     found: list[float] = []
     for number in range(40):
         values = sampler.ask()
@@ -144,10 +156,15 @@ def test_the_sampler_of_the_guide_takes_twenty_lines_and_learns(
     assert sum(found[5:]) / 35 < 0.1 * sum(found[:5]) / 5, "later draws are near the best one"
 
 
-@pytest.mark.parametrize("kind, words", [("luck", "sampler 'luck' is unknown"), ("os:Nothing", "cannot be loaded")])
-def test_an_unknown_sampler_is_refused(kind: str, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words):
-        make_sampler(kind, SamplerContext(PLAIN, ("minimize",), 0))
+def test_an_unknown_sampler_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="sampler 'luck' is unknown"):
+        make_sampler("luck", SamplerContext(PLAIN, ("minimize",), 0))
+
+
+@pytest.mark.parametrize("path", ["os:Nothing", "no_such_module:Any", "Any", "/no/such/file.py:Any"])
+def test_a_listed_class_that_cannot_be_loaded_is_named(path: str) -> None:
+    with pytest.raises(InvalidInput, match=f"sampler '{path}' cannot be loaded"):
+        make_sampler("mine", SamplerContext(PLAIN, ("minimize",), 0), {"mine": path})
 
 
 class Broken:
@@ -168,8 +185,8 @@ class Broken:
 def test_mistakes_of_a_class_of_the_user_name_the_class(monkeypatch: pytest.MonkeyPatch) -> None:
     path = f"{__name__}:Broken"
     with pytest.raises(InvalidInput, match=f"{path}' cannot be made: AssertionError: no seed"):
-        make_sampler(path, SamplerContext(PLAIN, ("minimize",), 0))
-    sampler = make_sampler(path, SamplerContext(PLAIN, ("minimize",), 1))
+        make_sampler("broken", SamplerContext(PLAIN, ("minimize",), 0), {"broken": path})
+    sampler = make_sampler("broken", SamplerContext(PLAIN, ("minimize",), 1), {"broken": path})
     with pytest.raises(InvalidInput, match="failed in ask: ZeroDivisionError"):
         sampler.ask()
     with pytest.raises(InvalidInput, match="failed in tell: KeyError: 7"):
@@ -201,6 +218,12 @@ def test_unknown_options_are_refused() -> None:
         make_sampler("qmc", SamplerContext(PLAIN, ("minimize",), 0, {"qmc_type": "nope"}))
     with pytest.raises(InvalidInput, match="nonsense"):
         make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0, {"nonsense": 1}))
+
+
+def test_options_that_would_take_all_memory_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="n_ei_candidates = 1000000000"):
+        make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0, {"n_ei_candidates": 10**9}))
+    assert make_sampler("tpe", SamplerContext(PLAIN, ("minimize",), 0, {"seed": 10**9})).ask()
 
 
 def test_every_sampler_has_a_name_in_the_table() -> None:

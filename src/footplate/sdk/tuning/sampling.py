@@ -90,11 +90,11 @@ class BayesianParameterSampling(HyperParameterSampling):
 
 @explained
 class OptunaParameterSampling(HyperParameterSampling):
-    """One of Footplate's samplers by name, or one of your own. Azure has no such class.
+    """One of Footplate's samplers by name, or one that the owner of the server listed. Azure has no such class.
 
     Args:
         parameter_space: Expressions such as `uniform(0, 1)` by the name of the script's argument.
-        sampler: `tpe`, `cmaes`, `gp`, `qmc` or `nsga2`, or `module:Class`.
+        sampler: `tpe`, `cmaes`, `gp`, `qmc` or `nsga2`, or one that the server's settings.ini lists.
         properties: `seed`, and the options of the sampler.
 
     Raises:

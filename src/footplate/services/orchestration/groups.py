@@ -167,7 +167,7 @@ class Groups:
         memory = state.decision.state
         group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes, state.replicas)
         children = list(known.children.values())
-        decision = controllers.load(spec.kind).decide(group, children, event, self._clock())
+        decision = controllers.load(spec.kind, self._store.home).decide(group, children, event, self._clock())
         self._log(run, spec.kind, decision.log)  # first: whoever hears of the decision, or of the end, finds its lines
         self._tell(run, events.GroupDecided(decision))
         known.notes.extend(to_json(decision.notes))
