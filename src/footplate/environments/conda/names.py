@@ -82,7 +82,9 @@ _SPEC = re.compile(
     r"(?:(?P<channel>[^\s\[\]=<>!~]+)::)?(?P<name>[A-Za-z0-9_][A-Za-z0-9._+-]*)\s*(?P<rest>.*)", re.DOTALL
 )
 _BRACKETS = re.compile(r"(?P<before>[^\[]*)\[(?P<inside>[^\]]*)\]\s*")
-_VERSION = re.compile(r"(?P<op>===?|=|!=|>=|<=|>|<|~=)?\s*(?P<number>\d+(?:[.\-_+!]?[A-Za-z0-9]+)*(?:\.?\*)?)")
+_VERSION = re.compile(
+    r"(?P<op>===?|=|!=|>=|<=|>|<|~=)?\s*(?P<number>\d[A-Za-z0-9]*(?:[.\-_+!][A-Za-z0-9]+)*(?:\.?\*)?)"
+)
 
 
 @dataclass(frozen=True)

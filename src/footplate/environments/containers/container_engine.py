@@ -111,6 +111,8 @@ class ContainerEngine:
 
     def pull(self, name: str, say: Say, logins: Logins = NO_LOGINS) -> Image:
         """Return the image, pulled if necessary: with the login for its registry, or with the engine's own."""
+        if name.startswith("-"):
+            raise InvalidInput(f"{name!r} is not the name of an image", "write it as in: python:3.12-slim")
         found = self.image(name)
         if found is not None:
             return found

@@ -24,7 +24,7 @@ from footplate.errors import Broken, InvalidInput
 
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE | re.MULTILINE)
 
-_REMOTE = re.compile(r"https?://|git@|ssh://")
+_REMOTE = re.compile(r"https?://|git@|git://|ssh://")
 
 
 def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
@@ -40,6 +40,7 @@ def lock_base(
 ) -> dict[str, Any]:
     """Return the base image as content of a lock. A Dockerfile is built now, because only then its Python is known."""
     if asked.get("base_dockerfile") or asked.get("build_context"):
+        _check_context(asked.get("build_context") or {})
         base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
         if base["dockerfile"]:
             _refuse_to_copy(str(base["dockerfile"]))
@@ -114,6 +115,17 @@ def _context(base: Mapping[str, Any], root: Path) -> Generator[tuple[str, str]]:
         if base.get("dockerfile"):
             (Path(folder) / within).write_text(str(base["dockerfile"]), encoding="utf-8")
         yield folder, f"{folder}/{within}"
+
+
+def _check_context(context: Mapping[str, Any]) -> None:
+    """Refuse a context that would read or write other files of this machine: the server builds it, not the run."""
+    within, place = str(context.get("dockerfile_path") or ""), str(context.get("location"))
+    if within.startswith("/") or ".." in within.split("/"):
+        raise InvalidInput(
+            f"dockerfile_path is {within!r}, outside the build context", "give a path relative to the build context"
+        )
+    if context.get("location_type") == "git" and not _REMOTE.match(place):
+        raise InvalidInput(f"{place!r} is not the address of a git repository", "give one that begins with https://")
 
 
 def _lay_out(snapshot: str, root: Path, folder: str) -> None:

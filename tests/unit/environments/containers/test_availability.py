@@ -254,3 +254,23 @@ def test_images_contain_no_addresses_or_paths_of_this_machine(
     about = os.popen(f"{ENGINE} inspect {made.image}; {ENGINE} history --no-trunc {made.image}").read()
     assert "s3cret" not in about and str(wheels) not in about and "UV_" not in about
     assert "s3cret" not in "\n".join(said)
+
+
+@pytest.mark.parametrize(
+    "docker, words",
+    [
+        ({"base_dockerfile": "FROM a", "build_context": {"dockerfile_path": "../../x"}}, "outside the build context"),
+        ({"base_dockerfile": "FROM a", "build_context": {"dockerfile_path": "/etc/x"}}, "outside the build context"),
+        ({"build_context": {"location_type": "git", "location": "/root"}}, "not the address of a git repository"),
+        ({"build_context": {"location_type": "git", "location": "--volume=/:/x"}}, "not the address of a git"),
+        ({"base_image": "--authfile=/etc/shadow"}, "not the name of an image"),
+        ({"base_dockerfile": "FROM --authfile=/etc/shadow"}, "not the name of an image"),
+    ],
+)
+def test_an_image_cannot_name_files_or_options_of_the_server(
+    docker: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    engine = ContainerEngine("podman", str(tmp_path / "never started"))
+    with pytest.raises(InvalidInput, match=words):
+        images.lock_base(engine, docker, "", ResolverSettings(tmp_path / "e"), print)
+    assert not (tmp_path / "x").exists()
