@@ -162,7 +162,7 @@ def workspace(project: Path) -> Workspace:
 class Terminal:
     """A shell in a folder. Commands get the home of the test and no terminal, as in a pipe."""
 
-    ENTRY = (sys.executable, "-c", "from footplate.cli.main import main; main()")
+    ENTRY = (sys.executable, "-m", "footplate")
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from azureml.core import Experiment, Workspace
 from footplate.testing.waiting import wait_until
 
 TRAIN = (
@@ -88,6 +90,29 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
     assert not list(home.glob(f"blobs/??/{kept}"))
     assert "freed 0 B in 0 files" in footplate("gc").stderr
     footplate("run", "--wait", "--no-stream", "train.py", "--lr", "0.1")
+
+
+def test_exports_have_all_runs_and_tables_count_the_rest(footplate: Any, workspace: Workspace) -> None:
+    experiment = Experiment(workspace, "many")
+    for number in range(22):
+        with experiment.start_logging(snapshot_directory=None) as run:
+            run.log("number", number)
+    where = ("--where", "metrics.number >= 0")
+    for command in (("list",), ("list", *where), ("compare",)):
+        assert len(footplate.json("runs", *command)) == 22, command
+        assert len(footplate("runs", *command, "--csv").stdout.splitlines()) == 23, command
+        shown = footplate("runs", *command)
+        assert len(shown.stdout.splitlines()) == 21, command
+        assert shown.stderr.endswith("20 of 22 runs; for more, use --limit 22\n"), command
+        assert len(footplate.json("runs", *command, "--limit", "3")) == 3, command
+    assert "of 22" not in footplate("runs", "list", "--limit", "22").stderr
+    assert footplate("runs", "list", *where, "--limit", "2", "--json", "metrics.number").stdout == (
+        '[\n  {\n    "metrics.number": 21\n  },\n  {\n    "metrics.number": 20\n  }\n]\n'
+    )
+    assert footplate("runs", "list", "--tag", "fold=1", code=1).stdout == ""
+    _, created = footplate("runs", "list", "--csv", "--columns", "created", "-n", "1").stdout.splitlines()
+    assert datetime.fromisoformat(created).utcoffset() == timedelta(0)
+    assert abs(datetime.fromisoformat(created).timestamp() - footplate.json("runs", "list")[0]["created"]) < 0.01
 
 
 def test_names_that_are_not_utf8_are_printed_and_downloaded(footplate: Any) -> None:

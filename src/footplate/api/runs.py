@@ -8,7 +8,7 @@ from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunProgress
+from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -55,6 +55,32 @@ class RunsApi(ApiNoun):
             "ascending": ascending or None, "limit": limit,
         }  # fmt: skip
         return self._items(RunView, "/workspaces/{workspace}/runs", query, workspace=workspace)
+
+    def count(
+        self,
+        workspace: str,
+        *,
+        experiment: Optional[str] = None,
+        prefix: Optional[str] = None,
+        type: Optional[str] = None,
+        status: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        property: Sequence[str] = (),
+        parent: Optional[str] = None,
+        ancestor: Optional[str] = None,
+        metric: Optional[str] = None,
+        metric_min: Optional[float] = None,
+        metric_max: Optional[float] = None,
+        archived: Optional[bool] = None,
+        where: Optional[str] = None,
+    ) -> RunCount:
+        """Count the runs that `list` yields with the same filters, up to a limit of the server."""
+        query = {
+            "experiment": experiment, "prefix": prefix, "type": type, "status": status, "tag": tag,
+            "property": property, "parent": parent, "ancestor": ancestor, "metric": metric, "metric_min": metric_min,
+            "metric_max": metric_max, "archived": archived, "where": where,
+        }  # fmt: skip
+        return from_json(RunCount, self._get("/workspaces/{workspace}/runs/count", query, workspace=workspace))
 
     def get(
         self, run: str, *, version: Optional[int] = None, wait: Optional[float] = None, until: Optional[str] = None

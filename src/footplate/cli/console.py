@@ -11,7 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, TextIO
 
 import click
@@ -67,8 +67,21 @@ def with_options(hint: str) -> str:
 
 def emit(data: Any) -> None:
     """Print data as JSON in UTF-8. Bytes of file names that are not UTF-8 become escapes such as \\udcff."""
+    click.echo(_json(data))
+
+
+def emit_each(items: Iterable[Any]) -> None:
+    """Print a list as JSON, each item as soon as it is there: the list may be long."""
+    separator = "["
+    for item in items:
+        click.echo(f"{separator}\n{textwrap.indent(_json(item), '  ')}", nl=False)
+        separator = ","
+    click.echo("[]" if separator == "[" else "\n]")
+
+
+def _json(data: Any) -> str:
     text = json.dumps(to_json(data), indent=2, ensure_ascii=False, default=str)
-    click.echo(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text))
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -115,6 +128,11 @@ def pairs(values: Iterable[tuple[str, Any]]) -> None:
 def when(seconds: float | None) -> str:
     """Format a time in the local time zone."""
     return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def iso(seconds: float) -> str:
+    """Format a time for programs: ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="milliseconds")
 
 
 def ago(seconds: float | None) -> str:

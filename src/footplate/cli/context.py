@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ NEWEST = "latest"
 _NAMED = 5  # runs named in the error about an ambiguous id
 
 _OFFERED = 50  # names shown by Tab
+_PAGE = 1000  # the most runs that one request returns
 
 
 def names_of(noun: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -225,9 +226,12 @@ def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> st
     return found[0]
 
 
-def list_runs(workspace: Workspace, limit: int, **query: Any) -> Iterable[RunView]:
-    """Yield runs, including child runs, newest first unless `order` is given. Pages are requested as needed."""
-    asked: dict[str, Any] = {"parent": "any", **query, "limit": min(limit, 1000)}
+def list_runs(workspace: Workspace, limit: int | None, **query: Any) -> Iterator[RunView]:
+    """Yield runs, including child runs, newest first unless `order` is given. Pages are requested as needed.
+
+    A limit of None yields all of them.
+    """
+    asked: dict[str, Any] = {"parent": "any", **query, "limit": min(limit or _PAGE, _PAGE)}
     return itertools.islice(workspace.session.api.runs.list(workspace.id, **asked), limit)
 
 

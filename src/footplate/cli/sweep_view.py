@@ -175,7 +175,7 @@ def summary(trials: Sequence[TrialView], spec: SweepSpec) -> str:
     ended = sum(trial.status in TERMINAL for trial in trials)
     parts = [counted(len(trials), "trial") + (f", {len(trials) - ended} running" if ended < len(trials) else "")]
     if len(spec.objectives) > 1 and best:
-        parts.append(f"{len(best)} on the Pareto front: {', '.join(str(trial.number) for trial in best[:8])}")
+        parts.append(f"{len(best)} on the Pareto front: {', '.join(str(trial.number) for trial in best)}")
     elif best:
         value = number(best[0].best)
         parts.append(f"best {spec.primary.metric} {value} in trial {best[0].number} ({parameters(best[0])})")

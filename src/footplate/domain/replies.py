@@ -34,6 +34,14 @@ class DeletedRuns:
 
 
 @dataclass(frozen=True)
+class RunCount:
+    """The number of runs that match; with `more`, there are more than were counted."""
+
+    count: int
+    more: bool
+
+
+@dataclass(frozen=True)
 class AgentTool:
     """The archive of a package that an agent on another machine imports."""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from footplate import environments
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
-from footplate.domain.replies import DeletedRuns
+from footplate.domain.replies import DeletedRuns, RunCount
 from footplate.domain.runs import events, run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
@@ -136,6 +136,9 @@ class RunService:
         views, cursor = self._store.runs.list(query)
         return [with_waiting(v, self._orchestrator.waiting(v.id)) for v in views], cursor
 
+    def count(self, query: RunQuery) -> RunCount:
+        return self._store.runs.count(query)
+
     def story(self, run: str) -> list[StoryLine]:
         record = self._store.runs.record(run)
         return self._disk.with_line(run_status.status(record), self._store.runs.story(run))
@@ -211,10 +214,7 @@ class RunService:
         return self.view(run)
 
     def _unfinished_children(self, run: str) -> list[str]:
-        parent = self._store.runs.record(run)
-        query = RunQuery(workspace=parent.workspace, parent=run, limit=1000)
-        children, _ = self._store.runs.list(query)
-        return [c.id for c in children if c.stage is not Stage.ENDED]
+        return [child.id for child in self._store.runs.children(run) if child.stage is not Stage.ENDED]
 
 
 def _check_parent(parent: RunRecord, workspace: str, spec: RunSpec) -> None:

@@ -23,6 +23,7 @@ from footplate.domain.records import (
     StoryLine,
     Waiting,
 )
+from footplate.domain.replies import RunCount
 from footplate.domain.runs import run_status
 from footplate.domain.runs.controllers import Child, ChildMetric, child_key
 from footplate.domain.runs.events import ATTEMPT_STARTED, GroupDecided, RunAdmitted
@@ -191,6 +192,12 @@ class Runs:
         with self._database.read() as connection:
             keys, cursor = find(connection, query)
             return _with_metrics(connection, keys, _views(connection, keys), query.metrics), cursor
+
+    def count(self, query: RunQuery) -> RunCount:
+        """Count the runs of all pages, up to the size of the largest page: counting a million takes seconds."""
+        with self._database.read() as connection:
+            keys, cursor = find(connection, replace(query, limit=LARGEST_PAGE, cursor=None))
+        return RunCount(len(keys), cursor is not None)
 
     def children(self, id: str, recursive: bool = False) -> builtins.list[RunView]:
         """Return all children, oldest first."""

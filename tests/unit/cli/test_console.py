@@ -53,6 +53,18 @@ def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
 
 
+@pytest.mark.parametrize("items", [[], [{"name": "naïve\udcff", "sizes": [1, 2]}], [1, {}, None]])
+def test_a_streamed_list_is_the_same_json(items: list[object], capsys: pytest.CaptureFixture[str]) -> None:
+    console.emit(items)
+    whole = capsys.readouterr().out
+    console.emit_each(iter(items))
+    assert capsys.readouterr().out == whole
+
+
+def test_times_for_programs_are_iso_8601_in_utc() -> None:
+    assert console.iso(1700000000.25) == "2023-11-14T22:13:20.250+00:00"
+
+
 def test_pairs_leave_out_empty_values(capsys: pytest.CaptureFixture[str]) -> None:
     console.pairs([("id", "r1"), ("parent", None), ("tags", ""), ("target", "local")])
     assert capsys.readouterr().out == "id      r1\ntarget  local\n"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from footplate.cli.console import ago, duration, number
+from footplate.cli.console import ago, duration, iso, number
 from footplate.cli.runs.unknown import nearest_hint
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
@@ -18,6 +18,7 @@ from footplate.sdk.exceptions import UserErrorException
 
 _NAMED = {"metrics": "metrics", "params": "parameters", "tags": "tags", "properties": "properties"}
 _SHORT = {"took": "duration", "by": "created_by", "note": "description"}
+_TIMES = ("created", "started", "ended", "archived")
 FIELDS = (
     "id", "experiment", "status", "created", "started", "ended", "took", "name", "note", "by", "target", "attempt",
     "number", "parent", "type", "snapshot", "lock", "archived",
@@ -59,7 +60,7 @@ def cell(view: RunView, column: str) -> str:
     found = value(view, column)
     if found is None or found == "":
         return ""
-    if column in ("created", "started", "ended", "archived"):
+    if column in _TIMES:
         return ago(found)
     if column == "took":
         return duration(found)
@@ -74,12 +75,16 @@ def heading(column: str) -> str:
 
 
 def write_csv(columns: Sequence[str], views: Iterable[RunView]) -> None:
-    """Print CSV to stdout, with all digits and times as seconds since the epoch."""
+    """Print CSV to stdout, with all digits, times as ISO 8601 in UTC, and durations in seconds."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     for view in views:
-        cells = [value(view, column) for column in columns]
-        writer.writerow(["" if found is None else found for found in cells])
+        writer.writerow([_csv_cell(view, column) for column in columns])
+
+
+def _csv_cell(view: RunView, column: str) -> Any:
+    found = value(view, column)
+    return "" if found is None else iso(found) if column in _TIMES else found
 
 
 def as_object(view: RunView, columns: Sequence[str]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from footplate.cli import context
-from footplate.cli.console import emit, say
+from footplate.cli.console import emit_each, say
 from footplate.cli.context import names_of, open_workspace, tag_filter_option, workspace_option
 from footplate.cli.runs import columns as cells
 from footplate.cli.runs.group import runs
@@ -25,6 +26,7 @@ from footplate.sdk.workspace import Workspace
 C = TypeVar("C", bound=Callable[..., Any])
 _DEFAULT = ("id", "experiment", "status", "created", "took", "name")
 _EVERYTHING = "*"
+_ROWS = 20  # of a table, unless --limit is given
 
 _WHICH = (
     click.option(
@@ -43,8 +45,8 @@ _WHICH = (
     click.option("--children", is_flag=True, help="Include child runs."),
     click.option("--archived", is_flag=True, help="List archived runs instead."),
     click.option(
-        "-n", "--limit", default=20, show_default=True, type=click.IntRange(1, 10_000_000), metavar="N",
-        help="The maximum number of runs.",
+        "-n", "--limit", type=click.IntRange(1), metavar="N",
+        help="The maximum number of runs.  [default: 20 in a table, all with --csv and --json]",
     ),
 )  # fmt: skip
 
@@ -95,15 +97,16 @@ def list_runs(
         query.update(order=f"metric:{metric}", metric=metric, ascending=not sort.startswith("-"))
         say(f"sorted by {metric}, {'largest' if sort.startswith('-') else 'smallest'} first")
     workspace = open_workspace(workspace_name)
-    found = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [])
+    is_table = not as_csv and not fields
+    found = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [], is_table)
     if as_csv:
         cells.write_csv(shown, found)
     elif fields:
-        emit([to_json(view) if chosen is None else cells.as_object(view, chosen) for view in found])
-    elif not found:
-        say("no runs")
+        emit_each(to_json(view) if chosen is None else cells.as_object(view, chosen) for view in found)
     else:
-        _print(found, shown)
+        views = list(found)
+        _print(views, shown)
+        _say_rest(workspace, query, len(views), which["limit"])
 
 
 @runs.command()
@@ -128,34 +131,51 @@ def compare(
     if run_ids:
         ids = [context.find_id(workspace, run_id) for run_id in run_ids]
         query.update(where=f"id in ({', '.join(map(quoted, ids))})", parent="any", archived=None)
-        listed = {view.id: view for view in select_runs(workspace, query, which, [])}
+        listed = {view.id: view for view in context.list_runs(workspace, None, **query)}
         found = [listed[run_id] for run_id in dict.fromkeys(ids)]
     else:
-        found = select_runs(workspace, query, which, [])
+        found = list(select_runs(workspace, query, which, [], is_table=not as_csv and not as_json))
     shown = ["id", "name", "status", *_different(found, everything)]
     if as_csv:
         cells.write_csv(shown, found)
     elif as_json:
-        emit([cells.as_object(view, shown) for view in found])
-    elif not found:
-        say("no runs")
+        emit_each(cells.as_object(view, shown) for view in found)
     else:
         _print(found, shown)
-        if len(shown) == 3:
+        if found and len(shown) == 3:
             say("their parameters and metrics do not differ; --all shows them")
+        if not run_ids:
+            _say_rest(workspace, query, len(found), which["limit"])
 
 
 def select_runs(
-    workspace: Workspace, query: dict[str, Any], which: dict[str, Any], sorted_by: Sequence[Field]
-) -> list[RunView]:
-    """Return the runs of a query. If there are none, raise for names that do not exist."""
-    found = list(context.list_runs(workspace, which["limit"], **query))
-    if not found:
-        if which["experiment"]:
-            check_experiment(workspace, which["experiment"])
-        tags = [Field("tags", tag.partition("=")[0].replace("%3D", "=").replace("%25", "%")) for tag in which["tags"]]
-        check_names(workspace, which["experiment"], [*sorted_by, *tags, *fields_in(query["where"])])
+    workspace: Workspace, query: dict[str, Any], which: dict[str, Any], sorted_by: Sequence[Field], is_table: bool
+) -> Iterator[RunView]:
+    """Return the runs of a query: all of them, unless a limit is given or they are for a table.
+
+    If there are none, raise for names that do not exist.
+    """
+    found = context.list_runs(workspace, which["limit"] or (_ROWS if is_table else None), **query)
+    first = next(found, None)
+    if first is not None:
+        return itertools.chain([first], found)
+    if which["experiment"]:
+        check_experiment(workspace, which["experiment"])
+    tags = [Field("tags", tag.partition("=")[0].replace("%3D", "=").replace("%25", "%")) for tag in which["tags"]]
+    check_names(workspace, which["experiment"], [*sorted_by, *tags, *fields_in(query["where"])])
     return found
+
+
+def _say_rest(workspace: Workspace, query: dict[str, Any], shown: int, limit: int | None) -> None:
+    """Say how many runs the table leaves out. A table below its limit leaves out none."""
+    if shown < (limit or _ROWS):
+        return
+    filters = {name: value for name, value in query.items() if name not in ("show", "order", "ascending")}
+    total = workspace.session.api.runs.count(workspace.id, **filters)
+    if total.more:
+        say(f"{shown} of more than {total.count} runs; --csv and --json print all of them")
+    elif total.count > shown:
+        say(f"{shown} of {total.count} runs; for more, use --limit {total.count}")
 
 
 def _query(which: dict[str, Any]) -> dict[str, Any]:
@@ -182,6 +202,9 @@ def _different(views: Sequence[RunView], everything: bool) -> list[str]:
 
 
 def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
+    if not views:
+        say("no runs")
+        return
     headings = _headings(columns)
     right = [name for name, column in zip(headings, columns, strict=True) if "." in column or column == "took"]
     rows = [[cells.cell(view, column) for column in columns] for view in views]

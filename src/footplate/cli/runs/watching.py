@@ -66,7 +66,7 @@ def watch(experiment: str | None, interval: float, recent: str, workspace_name: 
 def _look(workspace: Workspace, experiment: str | None, recent: str) -> list[RunView]:
     since = context.seconds_of(recent, "--recent")
     where = f"{_ACTIVE} or ended > {time.time() - since!r}"
-    return list(context.list_runs(workspace, 200, experiment=experiment, parent="none", where=where, show=["*"]))
+    return list(context.list_runs(workspace, None, experiment=experiment, parent="none", where=where, show=["*"]))
 
 
 def screen(views: Sequence[RunView], height: int) -> list[str]:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunProgress
+from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -81,11 +82,8 @@ def submit_run(workspace: str, body: NewRun, services: ServicesOf, principal: Pr
     return answer(services.runs.view(body.id))
 
 
-@router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))
-@requires(Right.READ_WORKSPACE)
-def list_runs(
+async def _filters(
     workspace: str,
-    services: ServicesOf,
     experiment: str | None = None,
     prefix: str | None = None,
     type: str | None = None,
@@ -99,6 +97,22 @@ def list_runs(
     metric_max: float | None = None,
     archived: bool | None = None,
     where: str | None = None,
+) -> RunQuery:
+    return RunQuery(
+        workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
+        properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
+        metric_max=metric_max, archived=archived, where=where,
+    )  # fmt: skip
+
+
+FiltersOf = Annotated[RunQuery, Depends(_filters)]
+
+
+@router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))
+@requires(Right.READ_WORKSPACE)
+def list_runs(
+    services: ServicesOf,
+    filters: FiltersOf,
     show: Repeated = (),
     order: str = "created",
     ascending: bool = False,
@@ -110,14 +124,16 @@ def list_runs(
     `where` is a filter such as `metrics.loss < 0.2 and status == Completed`. The last values of the metric that the
     query names, and of those in `show`, are returned; `show=*` returns all.
     """
-    query = RunQuery(
-        workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
-        properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
-        metric_max=metric_max, archived=archived, where=where, show=show,
-        order=order, ascending=ascending, limit=limit, cursor=cursor,
-    )  # fmt: skip
+    query = replace(filters, show=show, order=order, ascending=ascending, limit=limit, cursor=cursor)
     views, following = services.runs.list(query)
     return answer_list(views, following, tag_non_finite=True)
+
+
+@router.get("/workspaces/{workspace}/runs/count", response_model=RunCount)
+@requires(Right.READ_WORKSPACE)
+def count_runs(services: ServicesOf, filters: FiltersOf) -> Response:
+    """Count the runs that a list with the same filters contains, up to a limit."""
+    return answer(services.runs.count(filters))
 
 
 @router.get("/runs/{run}", response_model=RunView)

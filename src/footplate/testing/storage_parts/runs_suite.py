@@ -21,6 +21,7 @@ from footplate.domain.records import (
     StoryLine,
     Waiting,
 )
+from footplate.domain.replies import RunCount
 from footplate.domain.runs import run_status
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution, Program
@@ -410,6 +411,12 @@ class RunListTests(StorageFixtures):
                 page, cursor = find(connection, replace(query, limit=1, cursor=cursor), rare)
                 pieces += page
         assert pieces == whole != []
+
+    def test_the_count_is_that_of_all_pages(self, many: Storage) -> None:
+        query = RunQuery(WORKSPACE, "steam", limit=1)
+        whole, _ = many.runs.list(replace(query, limit=100))
+        assert many.runs.count(query) == RunCount(len(whole), more=False)
+        assert many.runs.count(RunQuery(WORKSPACE, "no such")) == RunCount(0, more=False)
 
     def test_new_runs_do_not_change_the_next_page(self, many: Storage) -> None:
         query = RunQuery(WORKSPACE, limit=3)
