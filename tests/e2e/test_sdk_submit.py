@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -161,6 +162,15 @@ def test_models_go_from_the_run_to_the_disk(experiment: Experiment, project: Pat
         single.download()
     assert single.download(exist_ok=True) == "./one.txt"
     assert model.download("target") == "target/model" and Path("target/model/deep/a.txt").read_text() == "a"
+
+    run.download_files("outputs", str(project / "source"))
+    with pytest.warns(UserWarning, match=r"the snapshot has 2 files \(4 B\) in outputs/, which"):
+        reader = experiment.submit(script(project, "print(open('outputs/one.txt').read())"))
+    reader.wait_for_completion()
+    assert not [name for name in reader.get_file_names() if name.startswith("outputs/")]
+    with pytest.raises(ModelPathNotFoundException, match=r"outputs/one\.txt"):
+        reader.register_model("not-its-own", "outputs/one.txt")
+    shutil.rmtree(project / "source" / "outputs")
 
     second = Model.register(workspace, str(project / "source"), "folder", tags={"b": None})
     assert second.version == 2 and second.run is None

@@ -130,6 +130,17 @@ class SourceTree:
     def locate(self, path: str) -> str:
         return f"{self.folder}/{path}"
 
+    def sizes(self, folders: Sequence[str] = ("",)) -> Dict[str, int]:
+        """Return the sizes of the files in some directories, or of all files, by path."""
+        tops = tuple(f"{folder}/" if folder else "" for folder in folders)
+        return {
+            above + name: what[1]
+            for above, names in self._seen.items()
+            if above.startswith(tops)
+            for name, what in names.items()
+            if isinstance(what, tuple)
+        }
+
     def unknown(self) -> List[str]:
         """Return the paths of the files that must be read."""
         known = self.known

@@ -65,6 +65,7 @@ def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder
             snapshot.fetch(orders.snapshot, link, home, folder)
         for name in {"outputs", "logs", *orders.collect, *orders.watch}:
             os.makedirs(os.path.join(folder.wd, name), exist_ok=True)
+        snapshot.note_source_files((*orders.collect, *orders.watch), folder)
     except (FootplateError, OSError) as error:
         raise _failed(orders, "snapshot_failed", "the source directory could not be written", error) from None
     script = orders.program.script

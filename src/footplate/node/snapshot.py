@@ -1,15 +1,23 @@
-"""Writes the source directory of the run, and outputs of earlier attempts, to the working directory of the ranks."""
+"""Writes the source directory of the run, and outputs of earlier attempts, to the working directory of the ranks.
+
+A file of the source directory is not an output of the run until the script has written it. Times and inodes reveal
+that, not contents: a script that writes the same model again has produced it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.restore import materialize
+from footplate.disk import atomic_write
 from footplate.errors import Broken, NotFound
-from footplate.node.node_directory import NodeFolder, cache_home
+from footplate.node.node_directory import NodeFolder, cache_home, regular_files
 from footplate.node.shipping.server_link import Link
+
+_NOTES = "source_files.json"
 
 
 def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None:
@@ -27,6 +35,41 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
     bring(digest, link, home, blobs)
     with blobs.open(digest) as manifest:
         materialize(manifest.read(), lay, folder.wd)
+
+
+def note_source_files(names: Iterable[str], folder: NodeFolder) -> None:
+    """Record the files that the snapshot has in the directories `names`, whose files the run keeps."""
+    stamps = {
+        f"{name}/{path}": _stamp(real)
+        for name in names
+        for path, real in regular_files(os.path.join(folder.wd, name), folder.wd)
+    }
+    if stamps:  # most source directories have no such file
+        atomic_write(os.path.join(folder.path, _NOTES), json.dumps(stamps).encode("ascii"), durable=False)
+
+
+class SourceFiles:
+    """The files of the snapshot in directories whose files the run keeps, as they were before the ranks started."""
+
+    def __init__(self, folder: NodeFolder) -> None:
+        try:
+            with open(os.path.join(folder.path, _NOTES), encoding="ascii") as file:
+                self._stamps: dict[str, list[int]] = json.load(file)
+        except FileNotFoundError:
+            self._stamps = {}
+
+    def has_unchanged(self, name: str, path: str) -> bool:
+        """Whether the file with this name, at this real path, is as the snapshot has it."""
+        before = self._stamps.get(name)
+        return before is not None and before == _stamp(path)
+
+
+def _stamp(path: str) -> list[int] | None:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return None
+    return [info.st_size, info.st_mtime_ns, info.st_ino]
 
 
 def bring_back(names: Sequence[str], link: Link, home: str | None, folder: NodeFolder) -> None:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import socketserver
 import subprocess
 import sys
@@ -223,9 +224,10 @@ class Node:
     def snapshot(self) -> str:
         """Store the files of `source` as a manifest, in the documented format."""
         blobs, entries = self.server.store, list[list[Any]]()
-        for path in sorted(self.source.iterdir()):
+        for path in sorted(path for path in self.source.rglob("*") if path.is_file()):
             digest, size = blobs.put_file(str(path))
-            entries.append([path.name, "f", 0o755 if path.stat().st_mode & 0o111 else 0o644, size, digest])
+            mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
+            entries.append([str(path.relative_to(self.source)), "f", mode, size, digest])
         manifest = json.dumps({"entries": entries, "format": 1}, sort_keys=True, separators=(",", ":"))
         return blobs.put_bytes(manifest.encode())
 
@@ -278,6 +280,4 @@ def node(home: Path) -> Iterator[Node]:
     under_test = Node(home, source)
     yield under_test
     under_test.close()
-    for path in source.iterdir():
-        path.unlink()
-    source.rmdir()
+    shutil.rmtree(source)

@@ -87,6 +87,40 @@ def test_a_script_runs_from_join_to_done(node: Any) -> None:
     assert join["attempt"] == 1 and join["info"]["cpus"] == os.cpu_count()
 
 
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_files_of_the_snapshot_are_outputs_only_when_they_change(node: Any, is_killed: bool) -> None:
+    """A file that the script writes again with the same content is an output; an agent that takes over knows it too."""
+    for folder in ("outputs/deep", "logs"):
+        (node.source / folder).mkdir(parents=True)
+        for name in ("read", "again", "grown", "replaced"):
+            (node.source / folder / name).write_text("old\n")
+    node.script(
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "for folder in map(Path, ('outputs/deep', 'logs')):\n"
+        "    print(folder / 'read', (folder / 'read').read_text(), end='', flush=True)\n"
+        "    (folder / 'again').write_text('old\\n')\n"
+        "    (folder / 'grown').open('a').write('new\\n')\n"
+        "    (folder / 'tmp').write_text('new\\n')\n"
+        "    os.replace(folder / 'tmp', folder / 'replaced')\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n",
+        str(node.home / "gate"),
+    )
+    agent = node.start()
+    wait_for_output(node, b"logs/read old")
+    if is_killed:
+        agent.kill()
+        agent.wait()
+        agent = node.start()
+    (node.home / "gate").touch()
+    assert agent.wait(60) == 0, node.log()
+    changed = {"again": b"old\n", "grown": b"old\nnew\n", "replaced": b"new\n"}
+    outputs = {name: node.content(name) for name in node.server.files}
+    assert outputs == {f"outputs/deep/{name}": content for name, content in changed.items()}
+    logs = {name: content for name, content in node.server.logs.items() if name.startswith("logs/")}
+    assert logs == {f"logs/{name}": content for name, content in changed.items()}
+
+
 @pytest.mark.parametrize("refuses", [False, True])
 def test_an_agent_with_orders_joins_with_its_first_report(node: Any, refuses: bool) -> None:
     """A server that refuses a shipment gets everything one by one, beginning with the request to join."""

@@ -19,6 +19,7 @@ from footplate.lazy import Deferred
 from footplate.node.node_directory import NodeFolder, is_full, regular_files
 from footplate.node.shipping.disk_wait import DiskWait
 from footplate.node.shipping.server_link import Link
+from footplate.node.snapshot import SourceFiles
 
 if TYPE_CHECKING:
     from footplate.domain import records
@@ -51,6 +52,8 @@ def collect(
 ) -> list[str]:
     """Store every file of the directories `names` as `<directory>/<path>`; a name that the run already has stays.
 
+    Unchanged files of the source directory are not outputs.
+
     Return the names of files for which there was no disk space in `limit` seconds.
     """
     collection = _Collection(store, link, DiskWait(link, limit, say), say)
@@ -70,13 +73,15 @@ def collect(
 
 def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[Output]:
     found: dict[str, Output] = {}
+    source_files = SourceFiles(folder)
     for name in names:
 
         def refuse(path: str, why: str, name: str = name) -> None:
             say(f"{name}/{path} is not kept: it {why}")
 
         for path, real in regular_files(os.path.join(folder.wd, name), folder.wd, refuse):
-            found.setdefault(real, Output(real)).names.append(f"{name}/{path}")
+            if not source_files.has_unchanged(f"{name}/{path}", real):
+                found.setdefault(real, Output(real)).names.append(f"{name}/{path}")
     return list(found.values())
 
 

@@ -13,6 +13,7 @@ from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiec
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format
 from footplate.node.node_directory import NodeFolder, regular_files
+from footplate.node.snapshot import SourceFiles
 from footplate.shipping.journals import JournalPiece, JournalShipper
 from footplate.shipping.logs import LogShipper
 from footplate.shipping.offsets import GrowingFiles
@@ -71,6 +72,7 @@ class NodeShipper:
         self._system = f"node_{orders.node}"
         self._agent_log = f"system_logs/node_{orders.node}.txt"
         self._watch = orders.watch if folder.keeps_wd else ()
+        self._source_files = SourceFiles(folder)
         self._say = say
         self._refused: set[str] = set()
         self._samples_due = 0.0
@@ -172,7 +174,8 @@ class NodeShipper:
         found = list(regular_files(self._folder.logs, self._folder.path))
         for name in self._watch:
             root = os.path.join(self._folder.wd, name)
-            found += [(f"{name}/{path}", real) for path, real in regular_files(root, self._folder.wd)]
+            paths = [(f"{name}/{path}", real) for path, real in regular_files(root, self._folder.wd)]
+            found += [each for each in paths if not self._source_files.has_unchanged(*each)]
         return [*found, (self._agent_log, self._folder.agent_log)]
 
     def _writers(self) -> list[tuple[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import dataclass
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
 from footplate.client import home_folder
 from footplate.content import git, source_tree
 from footplate.content.stat_cache import StatCache
+from footplate.domain.text import size as readable_size
 from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import AuthenticationException, Kinds, SnapshotException
 from footplate.sdk.runs import files
@@ -17,6 +18,11 @@ from footplate.sdk.session import Session, translating
 from footplate.sdk.warn import warn_caller
 
 DIFF = "system_logs/uncommitted.diff"
+LARGE = 300_000_000
+"""The size in bytes from which a snapshot is worth a warning: Azure ML refused larger ones."""
+
+_MOST_NAMED = 3
+_LEAVE_OUT = "to leave files out, list them in .amlignore (or in .gitignore, if there is no .amlignore)"
 _KINDS: Kinds = {"error": SnapshotException, "invalid": SnapshotException, "not_allowed": AuthenticationException}
 _MLFLOW = {"repository_uri": "repoURL", "branch": "branch", "commit": "commit"}
 
@@ -30,13 +36,16 @@ class Taken:
     diff: bytes
 
 
-def take(session: Session, folder: str) -> Taken:
-    """Store the folder and read git's state meanwhile. Unchanged files are not read again."""
+def take(session: Session, folder: str, kept: Sequence[str] = ()) -> Taken:
+    """Store the folder and read git's state meanwhile. Unchanged files are not read again.
+
+    `kept` are the directories whose files the run will keep: a notice counts those that are there already.
+    """
     asked: List[git.Provenance] = []
     asking = threading.Thread(target=lambda: asked.append(git.provenance(folder)), daemon=True)
     asking.start()
     with translating(_KINDS):
-        digest = _store(session, folder)
+        digest = _store(session, folder, kept)
     asking.join()
     facts, diff = asked[0] if asked else git.Provenance({}, b"")
     properties = {f"azureml.git.{name}": value for name, value in facts.items()}
@@ -64,10 +73,30 @@ def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
     return os.path.abspath(target)
 
 
-def _store(session: Session, folder: str) -> str:
+def _store(session: Session, folder: str, kept: Sequence[str]) -> str:
     home = home_folder()
     cache = StatCache.for_folder(os.path.join(home, "cache", "stat"), folder)
     tree = source_tree.scan(folder, cache=cache, home=home)
-    for notice in tree.news:
+    for notice in [*tree.news, *notices(tree, kept)]:
         warn_caller(notice)
     return source_tree.store(tree, blob_transfer.store_of(session))
+
+
+def notices(tree: source_tree.SourceTree, kept: Sequence[str]) -> List[str]:
+    """Return sentences about early files in directories that the run will keep, and about a large snapshot."""
+    notices: List[str] = []
+    early = tree.sizes(kept)
+    if early:
+        folders = " and ".join(f"{name}/" for name in kept if tree.sizes([name]))
+        words = f"the snapshot has {_amount(early)} in {folders}, which the run can read"
+        notices.append(f"{words}; its outputs are the files that it writes; {_LEAVE_OUT}")
+    sizes = {} if tree.is_known else tree.sizes()  # an unchanged folder was reported before
+    if sum(sizes.values()) > LARGE:
+        largest = sorted(sizes, key=lambda path: -sizes[path])[:_MOST_NAMED]
+        words = ", ".join(f"{path} ({readable_size(sizes[path])})" for path in largest)
+        notices.append(f"the snapshot is large: {_amount(sizes)}; the largest are {words}; {_LEAVE_OUT}")
+    return notices
+
+
+def _amount(sizes: Dict[str, int]) -> str:
+    return f"{len(sizes)} file{'' if len(sizes) == 1 else 's'} ({readable_size(sum(sizes.values()))})"

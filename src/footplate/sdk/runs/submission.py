@@ -89,7 +89,7 @@ def prepare_script(experiment: Experiment, config: ScriptRunConfig) -> PreparedS
     spec = to_run_spec(config, experiment.name, data)
     if spec.target == on_demand.TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
-    taken = snapshots.take(workspace.session, config.source_directory)
+    taken = snapshots.take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
     return PreparedScript(replace(spec, snapshot=taken.id, properties=taken.properties), data, taken.diff)
 
 
