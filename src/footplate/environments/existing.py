@@ -24,7 +24,11 @@ if TYPE_CHECKING:  # an agent starts sooner without it
 
 OLDEST = (3, 8)
 _PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
-_HINT = "set the environment's interpreter_path to a Python on the machine where the run executes"
+_HINT = (
+    "a run without an environment uses the Python that submits it. Name its packages instead: footplate run -r FILE or "
+    "--environment NAME; in the SDK environment=Environment.from_pip_requirements(NAME, FILE). Or name a Python of the "
+    "machine where it runs: --python PATH; in the SDK environment.python.interpreter_path"
+)
 
 
 class ExistingBuilder:
