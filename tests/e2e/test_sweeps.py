@@ -250,6 +250,62 @@ def test_the_command_line_sweeps_shows_and_finds_the_best(footplate: Any, tmp_pa
         assert "argument --x: invalid float value: 'one'\nhint: give --x values that the script takes" in said
 
 
+TRIAL_OF_OPTIONS = """
+import argparse, os
+from azureml.core import Run
+parser = argparse.ArgumentParser()
+parser.add_argument("--x", type=float)
+parser.add_argument("--data")
+parser.add_argument("--gpus", type=int, default=0)
+given = parser.parse_args()
+number = int(open(os.path.join(given.data, "number.txt")).read())
+Run.get_context().log("score", given.x * int(os.environ["FACTOR"]) + number + given.gpus)
+"""
+
+
+def test_trials_get_the_options_of_a_run(footplate: Any) -> None:
+    footplate.write("trial.py", *TRIAL_OF_OPTIONS.splitlines())
+    (footplate.folder / "numbers").mkdir()
+    footplate.write("numbers/number.txt", "7")
+    footplate("data", "add", "numbers", "numbers")
+    footplate(
+        "sweep", "trial.py", "--x", "1,2", "--sampler", "grid", "--metric", "score", "--maximize",
+        "--data", "$numbers", "--input", "numbers=numbers", "--env", "FACTOR=10", "--gpus", "0", "--timeout", "500",
+    )  # fmt: skip
+    assert sorted(trial["best"] for trial in footplate.json("sweep", "show")) == [17, 27]
+    trials = [trial["run"] for trial in footplate.json("sweep", "show")]
+    assert [footplate.json("runs", "show", run)["spec"]["max_seconds"] for run in trials] == [500, 500]
+
+    (footplate.folder / "search").mkdir()
+    footplate.write("search/variables.txt", "FACTOR=1")
+    footplate.write(
+        "search/sweep.yaml", "script: ../trial.py", "metric: score", "goal: maximize", "sampler: grid", "gpus: 0",
+        "timeout: 400", "env: {FACTOR: 3}", "env_file: variables.txt", "inputs: {numbers: numbers@mount}",
+        "arguments: [--data, $numbers]", "parameters: {x: [5], gpus: [1, 2]}",
+    )  # fmt: skip
+    footplate("sweep", "search/sweep.yaml")
+    assert sorted(trial["best"] for trial in footplate.json("sweep", "show")) == [23, 24], "FACTOR of env is 3"
+    footplate("sweep", "search/sweep.yaml", "--env", "FACTOR=4")
+    assert sorted(trial["best"] for trial in footplate.json("sweep", "show")) == [28, 29]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("env: [1]", "env of the sweep is [1]"),
+        ("inputs: {a: {b: c}}", "write it as inputs: {NAME: VALUE}"),
+        ("gpus: two", "sweep.gpus is 'two'"),
+        ("environment: nowhere", "there is no environment 'nowhere'"),
+        ("conda: none.yml", "conda of bad.yaml is 'none.yml', which does not exist"),
+    ],
+)
+def test_wrong_options_of_a_file_are_named(footplate: Any, line: str, words: str) -> None:
+    footplate.write("train.py", "")
+    footplate.write("bad.yaml", "script: train.py", "metric: m", "goal: maximize", "parameters: {x: [1]}", line)
+    failed = footplate("sweep", "bad.yaml", code=None)
+    assert failed.returncode in (1, 2) and words in failed.stderr
+
+
 def test_promoted_trials_go_on_from_their_checkpoints(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(CHECKPOINTED)
     config = HyperDriveConfig(

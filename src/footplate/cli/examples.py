@@ -40,7 +40,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runs tag": ("footplate runs tag latest model=large best", "footplate runs tag latest --remove best"),
     "runs watch": ("footplate runs watch", "footplate runs watch -e digits --recent 1h"),
     "sweep run": (
-        "footplate sweep run train.py --lr loguniform:1e-5..1e-1 --layers 2,4,8 --metric loss --minimize --trials 50",
+        "footplate sweep run train.py --lr uniform:0..1 --metric loss --minimize",
+        "footplate sweep run train.py --layers 2,4 --metric f1 --maximize --gpus 1",
         "footplate sweep run sweep.yaml",
     ),
     "sweep analyze": ("footplate sweep analyze latest",),

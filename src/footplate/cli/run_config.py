@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +38,7 @@ from footplate.sdk.workspace import Workspace
 C = TypeVar("C", bound=Callable[..., Any])
 _FILE = click.Path(exists=True, dir_okay=False)
 _COUNT = click.IntRange(1)
-_ENVIRONMENTS = ("requirements", "conda", "environment", "image", "python")
+ENVIRONMENTS = ("requirements", "conda", "environment", "image", "python")
 _FIELDS = {
     "target": "target",
     "timeout": "max_run_duration_seconds",
@@ -54,14 +55,10 @@ _FIELDS = {
 _SHELLS = (".sh", ".bash")
 _REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
-_OPTIONS = (
+SHARED_OPTIONS = (
     click.option(
         "-t", "--target", metavar="NAME", shell_complete=names_of("computes"),
         help="The compute target.  [default: local]",
-    ),
-    click.option(
-        "--source-dir", type=click.Path(exists=True, file_okay=False),
-        help="The folder to copy to the run.  [default: this folder, or the script's if it is elsewhere]",
     ),
     click.option("-r", "--requirements", type=_FILE, help="A requirements file with the packages to install."),
     click.option("--conda", type=_FILE, help="A conda file with the packages to install."),
@@ -79,6 +76,23 @@ _OPTIONS = (
         "'$NAME' among the arguments becomes its path. Repeatable.",
     ),
     click.option(
+        "--gpus", type=click.IntRange(0), metavar="N",
+        help="GPUs of each node for exclusive use.  [default: one, if it is free]",
+    ),
+    click.option("--timeout", type=float, metavar="SECONDS", help="Stop the run as failed after this time."),
+    click.option(
+        "--run-config", type=_FILE, help="A .runconfig file to start from; other options override its fields."
+    ),
+)  # fmt: skip
+"""The options that sweeps have too."""
+
+_OPTIONS = (
+    *SHARED_OPTIONS,
+    click.option(
+        "--source-dir", type=click.Path(exists=True, file_okay=False),
+        help="The folder to copy to the run.  [default: this folder, or the script's if it is elsewhere]",
+    ),
+    click.option(
         "--output", "outputs", multiple=True, metavar="NAME[=DATASTORE:PATH][@MODE]",
         help="A folder to keep as a dataset; MODE is mount (default) or upload. '$NAME' becomes its path. Repeatable.",
     ),
@@ -92,12 +106,7 @@ _OPTIONS = (
     click.option(
         "--parameter-servers", type=click.IntRange(0), metavar="N", help="Of tensorflow.  [default: 0]"
     ),
-    click.option(
-        "--gpus", type=click.IntRange(0), metavar="N",
-        help="GPUs of each node for exclusive use.  [default: one, if it is free]",
-    ),
     click.option("--gpus-per-process", type=click.IntRange(0), metavar="N", help="GPUs of each process."),
-    click.option("--timeout", type=float, metavar="SECONDS", help="Stop the run as failed after this time."),
     click.option(
         "--warning-signal", type=click.Choice(WARNING_SIGNALS),
         help="Sent to the script before a time limit ends it, if it handles this signal.  [default: none]",
@@ -119,15 +128,12 @@ _OPTIONS = (
         help="An option of the target's engine for this run only, such as partition=long; repeatable.",
     ),
     click.option("--priority", type=int, metavar="N", help="Runs with a higher priority start first.  [default: 0]"),
-    click.option(
-        "--run-config", type=_FILE, help="A .runconfig file to start from; other options override its fields."
-    ),
 )  # fmt: skip
 
 
-def config_options(command: C) -> C:
+def config_options(command: C, options: Sequence[Callable[[Any], Any]] = _OPTIONS) -> C:
     """Add the options that describe a run."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -136,7 +142,7 @@ def make_config(
     workspace: Workspace, words: Sequence[str], given: dict[str, Any], is_command: bool, is_module: bool
 ) -> ScriptRunConfig:
     """Return the configuration for a script, a module or a command, with the data and settings of the options."""
-    run_config = _run_config(workspace, given)
+    run_config = make_run_config(workspace, given)
     folder = given["source_dir"] or ("." if is_command or is_module else _source_folder(words[0]))
     config = ScriptRunConfig(source_directory=folder, run_config=run_config)
     if is_command:
@@ -152,7 +158,9 @@ def make_config(
     return config
 
 
-def _run_config(workspace: Workspace, given: dict[str, Any]) -> RunConfiguration:
+def make_run_config(workspace: Workspace, options: Mapping[str, Any]) -> RunConfiguration:
+    """Return the run configuration that the options describe, by name; those that are missing are not given."""
+    given: dict[str, Any] = defaultdict(lambda: None, options)
     made = RunConfiguration.load(given["run_config"]) if given["run_config"] else RunConfiguration()
     job = _distribution(given)
     if job is not None:
@@ -167,12 +175,12 @@ def _run_config(workspace: Workspace, given: dict[str, Any]) -> RunConfiguration
         fields["restart_causes"] = list(given["restart_on"])
     for field, value in fields.items():
         setattr(made, field, value)
-    made.engine_options.update(parse_engine_options(given["engine_options"], "--engine-option"))
+    made.engine_options.update(parse_engine_options(given["engine_options"] or (), "--engine-option"))
     from_file = _read_variables(given["env_file"]) if given["env_file"] else {}
-    made.environment_variables.update({**from_file, **parse_pairs(given["variables"], "--env")})
-    for text in given["inputs"]:
+    made.environment_variables.update({**from_file, **parse_pairs(given["variables"] or (), "--env")})
+    for text in given["inputs"] or ():
         made.data.update(_input(workspace, text))
-    for text in given["outputs"]:
+    for text in given["outputs"] or ():
         made.output_data.update(_output(workspace, text))
     return made
 
@@ -212,7 +220,7 @@ def _word(word: str, data: dict[str, Any]) -> Any:
 
 
 def _environment(workspace: Workspace, given: dict[str, Any]) -> Environment | None:
-    chosen = [name for name in _ENVIRONMENTS if given[name]]
+    chosen = [name for name in ENVIRONMENTS if given[name]]
     if len(chosen) > 1 and not (chosen[-1] == "image" and len(chosen) == 2 and chosen[0] != "environment"):
         raise click.UsageError(f"{' and '.join(f'--{name}' for name in chosen)}: choose one of them")
     if given["image"]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import click
 
 from footplate.cli.console import ago, counted, emit, number, say
-from footplate.cli.context import find_run, json_option, open_workspace, requirements_environment, workspace_option
-from footplate.cli.main import Noun, Unusable
+from footplate.cli.context import find_run, json_option, open_workspace, workspace_option
+from footplate.cli.main import Command, Noun, Unusable
 from footplate.cli.run import experiment_name
+from footplate.cli.run_config import ENVIRONMENTS, SHARED_OPTIONS, config_options, make_run_config
 from footplate.cli.sweep_view import parameters, print_trials, say_end, watch
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.runs.run_status import TERMINAL
-from footplate.domain.targets import LOCAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.sdk.config import yaml
 from footplate.sdk.config.script_run_config import ScriptRunConfig
@@ -23,6 +26,23 @@ from footplate.sdk.runs.experiment import Experiment
 from footplate.sdk.runs.run import HYPERDRIVE
 from footplate.sdk.tuning.run import HyperDriveRun, submit_trials
 from footplate.sdk.tuning.sweep_file import parse_expression, sweep_from_mapping
+from footplate.sdk.workspace import Workspace
+
+_EPILOG = """\b
+Values of a parameter:
+  2,4,8                   one of these
+  uniform:0.1..0.9        evenly between the bounds
+  loguniform:1e-5..1e-1   evenly in the logarithm; the bounds are values
+  quniform:16..256:16     evenly, in steps of 16; also qloguniform
+  normal:0..1             mean and standard deviation; also lognormal
+  qnormal:50..10:5        the same in steps of 5; also qlognormal
+  randint:10              a whole number from 0 to 9
+
+A parameter that is named like an option of this command needs a YAML file. Options of `footplate run` that are missing
+here are fields of a --run-config file.
+"""
+
+_FILES = ("requirements", "conda", "env_file", "run_config")
 
 
 class SweepCommands(Noun):
@@ -47,7 +67,7 @@ def sweep() -> None:
     """
 
 
-@sweep.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@sweep.command(cls=Command, epilog=_EPILOG, context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.argument("script", type=click.Path(exists=True, dir_okay=False))
 @click.option("--metric", metavar="NAME", help="The metric that the script logs.")
 @click.option("--minimize", "goal", flag_value=MINIMIZE, help="A smaller metric is better.")
@@ -61,9 +81,10 @@ def sweep() -> None:
 @click.option("--resume-from", multiple=True, metavar="RUN", help="A sweep whose trials teach the sampler.")
 @click.option("--seed", type=int, metavar="N", help="Makes the sweep repeatable.")
 @click.option("-e", "--experiment", metavar="NAME", help="The experiment.  [default: the script's name]")
-@click.option("-t", "--target", metavar="NAME", help="The compute target.  [default: local]")
-@click.option("-r", "--requirements", type=click.Path(exists=True, dir_okay=False), help="Packages to run with.")
+@click.option("--minutes", type=click.FloatRange(0, min_open=True), metavar="N",
+              help="End the sweep and its trials after this time.  [default: one week]")  # fmt: skip
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Show the trials until the sweep ends.")
+@functools.partial(config_options, options=SHARED_OPTIONS)
 @workspace_option
 @json_option
 @click.pass_context
@@ -73,8 +94,9 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
     workspace = open_workspace(workspace_name)
     spec = sweep_from_mapping({"concurrent": 2, **settings})
     named = settings.get("experiment") or experiment_name(settings["script"])
+    script_config = _script(workspace, settings)
     experiment = Experiment._of_first_run(workspace, named)  # pyright: ignore[reportPrivateUsage]
-    submitted = submit_trials(experiment, _script(settings), spec)
+    submitted = submit_trials(experiment, script_config, spec)
     if not wait:
         emit({"id": submitted.id}) if as_json else click.echo(submitted.id)
         say(f"watch it with: footplate sweep show {submitted.id}")
@@ -194,6 +216,7 @@ def resume(run_id: str, workspace_name: str | None) -> None:
 
 def _settings(script: str, arguments: list[str], given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a YAML file, or of a script and its parameters; options win over the file."""
+    given = {{"variables": "env"}.get(name, name): value for name, value in given.items()}
     if not script.endswith((".yaml", ".yml")):
         return {"script": script, "parameters": _parameters_of(arguments), **given}
     if arguments:
@@ -201,8 +224,41 @@ def _settings(script: str, arguments: list[str], given: dict[str, Any]) -> dict[
     settings: Any = yaml.load_file(script)
     if not isinstance(settings, dict) or not settings.get("script"):  # pyright: ignore[reportUnknownMemberType]
         raise Unusable(f"{script} does not name a script", "add a line such as script: train.py")
-    folder = os.path.dirname(script)
-    return {**settings, "script": os.path.join(folder, str(settings["script"])), **given}  # pyright: ignore
+    return {**_of_file(dict(settings), script, given), **given}  # pyright: ignore
+
+
+def _of_file(settings: dict[str, Any], path: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a file for these options: paths start at its folder, an environment is replaced whole."""
+    folder = os.path.dirname(path)
+    made = {**settings, "script": os.path.join(folder, str(settings["script"]))}
+    for name in (name for name in _FILES if made.get(name)):
+        beside = os.path.join(folder, str(made[name]))
+        if os.path.exists(beside):
+            made[name] = beside
+        elif not os.path.exists(str(made[name])):
+            raise Unusable(f"{name} of {path} is {made[name]!r}, which does not exist", f"there is no {beside}")
+    if any(name in given for name in ENVIRONMENTS):
+        made = {name: value for name, value in made.items() if name not in ENVIRONMENTS}
+    for name in ("env", "inputs"):  # both: parts of one name, of which the last one counts
+        if name in given:
+            given[name] = [*_texts(made, name), *given[name]]
+    return made
+
+
+def _texts(settings: Mapping[str, Any], name: str) -> list[str]:
+    """Return NAME=VALUE texts of a field that holds them, or a mapping."""
+    given: Any = settings.get(name) or ()
+    if isinstance(given, dict):
+        pairs = cast("dict[str, Any]", given)
+        if not any(isinstance(value, (dict, list)) for value in pairs.values()):
+            return [f"{key}={_text(value)}" for key, value in pairs.items()]
+    elif isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in cast("list[Any]", given)):
+        return list(cast("list[str]", given))
+    raise Unusable(f"{name} of the sweep is {given!r}", f"write it as {name}: {{NAME: VALUE}}")
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _parameters_of(arguments: list[str]) -> dict[str, Any]:
@@ -219,15 +275,14 @@ def _parameters_of(arguments: list[str]) -> dict[str, Any]:
     return found
 
 
-def _script(settings: dict[str, Any]) -> ScriptRunConfig:
+def _script(workspace: Workspace, settings: dict[str, Any]) -> ScriptRunConfig:
     path = settings["script"]
-    requirements = settings.get("requirements")
+    options = {**settings, "variables": _texts(settings, "env"), "inputs": _texts(settings, "inputs")}
     return ScriptRunConfig(
         os.path.dirname(path) or ".",
         script=os.path.basename(path),
         arguments=settings.get("arguments"),
-        compute_target=settings.get("target") or LOCAL,
-        environment=requirements_environment(requirements) if requirements else None,
+        run_config=make_run_config(workspace, options),
     )
 
 

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from footplate.cli.main import COMMANDS, cli
+from footplate.domain.tuning.search_space import KINDS
 
 ROOT = Path(__file__).parents[3]
 FOOTPLATE = [sys.executable, "-c", "from footplate.cli.main import main; main()"]
@@ -91,6 +92,12 @@ def test_every_command_that_prints_data_has_json(path: tuple[str, ...]) -> None:
     }
     has = any("--json" in option.opts for option in ALL[path].params)
     assert has == (path[-1] not in silent)
+
+
+def test_help_of_sweeps_lists_every_distribution() -> None:
+    shown = ALL[("sweep", "run")].get_help(click.Context(ALL[("sweep", "run")]))
+    for kind in KINDS:
+        assert kind in ("choice", "when") or kind in shown, kind
 
 
 def test_help_imports_no_command() -> None:

@@ -173,7 +173,8 @@ class HyperDriveConfig:
         if learns and self.policy.rule.kind != "none":
             raise HyperDriveConfigException(
                 f"BayesianParameterSampling does not work with {type(self.policy).__name__}",
-                hint="leave the policy out, or use RandomParameterSampling",
+                hint='leave the policy out, or use footplate.OptunaParameterSampling(space, "tpe"), which draws in the '
+                "same way and accepts policies",
             )
         if len(self.resume_from) > _MOST_PARENTS:
             raise HyperDriveConfigException(

@@ -7,6 +7,7 @@ stores it as JSON goes on working. `domain/tuning/search_space` knows how to che
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, List, Sequence, cast
 
 from footplate.domain.tuning import search_space
@@ -100,7 +101,7 @@ def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
     Example:
         space = {"--units": quniform(32, 256, 32)}
     """
-    return _checked("quniform", [min_value, max_value, _whole("quniform", q)])
+    return _checked("quniform", [min_value, max_value, _whole("quniform", q, min_value, max_value)])
 
 
 @explained
@@ -273,7 +274,19 @@ def _checked(kind: str, arguments: List[Any], shown: Any = None) -> List[Any]:
     return [kind, arguments if shown is None else shown]
 
 
-def _whole(kind: str, q: Any) -> Any:
+def _whole(kind: str, q: Any, *bounds: Any) -> Any:
     if isinstance(q, bool) or not isinstance(q, (int, float)) or not float(q).is_integer():
-        raise HyperDriveConfigException(f"q of {kind} is {q!r}", hint="give a whole number")
+        hint = f"give a whole number, as Azure requires{_other_steps(kind, q, *bounds)}"
+        raise HyperDriveConfigException(f"q of {kind} is {q!r}", hint=hint)
     return q
+
+
+def _other_steps(kind: str, q: Any, *bounds: Any) -> str:
+    """Return how to draw in steps that are no whole number."""
+    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q < math.inf:
+        return ""
+    try:
+        low, high = (round(bound / q) for bound in bounds)
+    except (TypeError, ValueError, OverflowError):  # without bounds, or with such as are refused too
+        return f"; for steps of {q:g}, draw with {kind[1:]} and round in the script"
+    return f"; for steps of {q:g}, use choice([round(i * {q:g}, 6) for i in range({low}, {high + 1})])"

@@ -53,7 +53,17 @@ class SweepFile:
     parameters: Dict[str, Any] = field(default_factory=lambda: {})
     experiment: Optional[str] = None
     target: Optional[str] = None
+    gpus: Optional[int] = None
+    timeout: Optional[float] = None  # of one trial, in seconds
     requirements: Optional[str] = None
+    conda: Optional[str] = None
+    environment: Optional[str] = None
+    image: Optional[str] = None
+    python: Optional[str] = None
+    env: Any = ()  # {name: value}, or texts NAME=VALUE
+    env_file: Optional[str] = None
+    inputs: Any = ()  # {name: data}, or texts NAME=DATA
+    run_config: Optional[str] = None
     objectives: Tuple[str, ...] = ()
     constraints: Any = ()  # texts, or {metric: {at_most: …}}
     resume_from: Any = ()  # a run, or several

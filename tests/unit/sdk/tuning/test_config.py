@@ -96,6 +96,22 @@ def test_wrong_parts_are_refused_where_they_are_made(make: Any, words: str) -> N
         make()
 
 
+@pytest.mark.parametrize(
+    "make, values",
+    [
+        (lambda: quniform(0, 0.5, 0.1), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),
+        (lambda: quniform(-1, 1, 0.5), [-1.0, -0.5, 0.0, 0.5, 1.0]),
+    ],
+)
+def test_steps_that_are_no_whole_number_have_an_alternative(make: Any, values: list[float]) -> None:
+    with pytest.raises(HyperDriveConfigException, match="use choice") as refused:
+        make()
+    advised = str(refused.value.hint).partition("use ")[2]
+    assert eval(advised, {"choice": choice, "round": round, "range": range}) == choice(values)
+    with pytest.raises(HyperDriveConfigException, match=r"for steps of 0\.1, draw with normal and round in the script"):
+        qnormal(0, 1, 0.1)
+
+
 def test_a_sweep_carries_every_setting(script: ScriptRunConfig) -> None:
     config = sweep(
         script, RandomParameterSampling({"lr": choice(1, 2)}, {"seed": 7, "x": 1}), max_concurrent_runs=2,
@@ -163,8 +179,11 @@ def test_a_policy_that_stops_nothing_is_a_warning(script: ScriptRunConfig) -> No
 
 def test_bayesian_sampling_takes_no_policy(script: ScriptRunConfig) -> None:
     bayesian = BayesianParameterSampling({"a": choice(1, 2)})
-    with pytest.raises(HyperDriveConfigException, match="does not work with MedianStoppingPolicy"):
+    with pytest.raises(HyperDriveConfigException, match="does not work with MedianStoppingPolicy") as refused:
         sweep(script, bayesian, policy=MedianStoppingPolicy())
+    assert 'OptunaParameterSampling(space, "tpe")' in str(refused.value)
+    same = OptunaParameterSampling({"a": choice(1, 2)}, "tpe")
+    assert sweep(script, same, policy=MedianStoppingPolicy()).to_sweep().policy.kind == "median"
     assert sweep(script, bayesian, policy=NoTerminationPolicy()).to_sweep().policy.kind == "none"
 
 
