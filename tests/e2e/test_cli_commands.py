@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +80,51 @@ def test_a_model_is_converted_to_onnx(footplate: Any) -> None:
     footplate.write("sample.json", "[[0], [0.5]]")
     made = footplate.json("models", "to-onnx", "line", "--sample", "sample.json")
     assert (made["version"], made["framework"], made["properties"]) == (2, "Onnx", {"converted_from": "line:1"})
+
     footplate.write("sample.json", "[[0]")
     assert "is not JSON" in footplate("models", "to-onnx", "line:1", "--sample", "sample.json", code=2).stderr
+    footplate.write("wide.json", "[[0, 1, 2]]")
+    refused = footplate("models", "to-onnx", "line:1", "--sample", "wide.json", code=1).stderr
+    assert refused.splitlines()[-2:] == [
+        "error: model line:1 was not converted: the sample does not fit the model: "
+        "input 'data' has the shape [1, 3], and the model takes [any, 1]",
+        "hint: give rows as the model takes them",
+    ]
+
+
+def test_a_web_service_is_deployed_called_and_deleted(footplate: Any) -> None:
+    joblib.dump(LinearRegression().fit([[0.0], [1.0]], [0.0, 2.0]), footplate.write("line.pkl", ""))
+    footplate("models", "register", "line", "line.pkl", "--framework", "ScikitLearn")
+    address = footplate("models", "deploy", "line", "svc", "--key").stdout.strip()
+    keys = footplate.json("endpoints", "keys", "svc")
+    assert ask(address, keys["primary"]) == ask(address, keys["secondary"]) == 200
+    lines = footplate("endpoints", "keys", "svc").stdout.splitlines()
+    assert [line.split() for line in lines] == [["primary", keys["primary"]], ["secondary", keys["secondary"]]]
+    renewed = footplate.json("endpoints", "keys", "svc", "--renew", "primary")
+    assert renewed["secondary"] == keys["secondary"]
+    wait_until(lambda: ask(address, keys["primary"]) == 401 and ask(address, renewed["primary"]) == 200)
+
+    wrong = footplate("endpoints", "call", "svc", '{"data": [[1, 2]]}', code=1).stderr
+    assert "status 400" in wrong and wrong.endswith("hint: see footplate endpoints logs svc\n")
+    assert "add --yes" in footplate("endpoints", "delete", "svc", code=1).stderr
+    assert [each["name"] for each in footplate.json("endpoints", "list")] == ["svc"]
+    footplate("endpoints", "delete", "svc", "--yes")
+    assert footplate.json("endpoints", "list") == []
+
+    footplate("models", "deploy", "line", "open")
+    refused = footplate("endpoints", "keys", "open", code=1).stderr
+    assert "web service open requires no key\nhint: deploy it with one: " in refused
+    footplate("endpoints", "delete", "open", "--yes")
+
+
+def ask(address: str, key: str) -> int:
+    """Return the status that a request with this key gets."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, b'{"data": [[1]]}', headers), timeout=60) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> None:
@@ -98,7 +143,9 @@ def test_models_are_registered_listed_downloaded_and_deleted(footplate: Any) -> 
     again = footplate("models", "download", "net:1", "--to", "models", code=1)
     assert again.stderr.startswith("error: ") and "--overwrite" in again.stderr
     footplate("models", "download", "net:1", "--to", "models", "--overwrite")
-    footplate("models", "delete", "net:1")
+    assert "add --yes" in footplate("models", "delete", "net:1", code=1).stderr
+    assert [m["version"] for m in footplate.json("models", "list")] == [2, 1]
+    footplate("models", "delete", "net:1", "--yes")
     assert [m["version"] for m in footplate.json("models", "list")] == [2]
     assert "has no version" in footplate("models", "delete", "net", code=2).stderr
     assert "'x' is not a version" in footplate("models", "show", "net:x", code=2).stderr
@@ -304,6 +351,11 @@ def test_cluster_queue_gives_its_reasons(footplate: Any) -> None:
         assert time.monotonic() < end
     assert "position 1: 1 of 1 node of 'single' is busy" in shown
     assert footplate.json("compute", "show", "single")["busy_nodes"] == 1
+    (anywhere,) = footplate.json("compute", "queue")
+    assert (anywhere["run"], anywhere["target"], anywhere["position"]) == (second, "single", 1)
+    queue = footplate("compute", "queue").stdout
+    assert queue.splitlines()[1].split()[:5] == ["1", second, "single", "1", "0"], "place, run, target, nodes, GPUs"
+    assert "30d" not in queue, "no run has a time limit of its own"
     row = next(line for line in footplate("compute", "queue", "single").stdout.splitlines() if second in line)
     assert row.split()[:4] == ["1", second, "1", "0"], "place, run, nodes, GPUs"
     (queued,) = footplate.json("compute", "queue", "single")
@@ -315,10 +367,12 @@ def test_cluster_queue_gives_its_reasons(footplate: Any) -> None:
     assert first.wait(60) == 130
     nobody = footplate("compute", "queue", "single")
     assert (nobody.stdout, nobody.stderr) == ("", "no runs wait for single\n")
+    assert footplate("compute", "queue").stderr == "no runs wait\n"
+    assert "add --yes" in footplate("compute", "delete", "single", code=1).stderr
     assert "0 busy, 1 idle, at most 1" in footplate("compute", "show", "single").stdout
-    footplate("compute", "delete", "single")
+    footplate("compute", "delete", "single", "--yes")
     assert [c["name"] for c in footplate.json("compute", "list")] == ["local"]
-    assert "the target 'local' cannot be deleted" in footplate("compute", "delete", "local", code=1).stderr
+    assert "the target 'local' cannot be deleted" in footplate("compute", "delete", "local", "--yes", code=1).stderr
 
 
 def test_doctor_reports_the_installation(footplate: Any, home: Path) -> None:

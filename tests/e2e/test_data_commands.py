@@ -61,6 +61,7 @@ def test_a_run_shows_the_data_that_it_read_and_wrote(footplate: Any, pictures: P
     Experiment(workspace, "copy").submit(config).wait_for_completion()
     lines = [line.split() for line in footplate("runs", "show", "latest").stdout.splitlines()]
     assert ["read", "pictures:1"] in lines and ["wrote", "copies:1"] in lines
+    assert footplate("data", "lineage", "copies").stdout.splitlines()[0].split() == ["copies:1", "STATUS", "HOW"]
 
 
 def test_a_store_is_added_listed_and_verified(footplate: Any, pictures: Path) -> None:
@@ -80,7 +81,8 @@ def test_a_store_is_added_listed_and_verified(footplate: Any, pictures: Path) ->
     changed = footplate("data", "verify", "texts", code=1)
     assert "changed" in changed.stdout and "a.txt" in changed.stdout
     footplate("datastore", "default", "workspaceblobstore")
-    footplate("datastore", "remove", "raw")
+    assert "add --yes" in footplate("datastore", "remove", "raw", code=1).stderr
+    footplate("datastore", "remove", "raw", "--yes")
     assert "raw" not in {store["name"] for store in footplate.json("datastore", "list")}
 
 

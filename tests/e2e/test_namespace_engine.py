@@ -417,7 +417,7 @@ def test_the_command_line_adds_targets(workspace_there: Workspace, footplate: An
     assert "KEY=VALUE" in footplate("compute", "add", "local", "x", "--option", "rooot", code=2).stderr
     (engine,) = footplate.json("compute", "engines", "namespaces")
     assert "root" in engine["options"] and engine["run_options"] == ["hold"]
-    footplate("compute", "remove", "far")
+    footplate("compute", "remove", "far", "--yes")
     assert [each["name"] for each in footplate.json("compute", "list")] == ["local"]
 
 

@@ -103,6 +103,7 @@ wait_option = click.option(
 stream_option = click.option(
     "--stream/--no-stream", default=True, show_default=True, help="With --wait: print the log as it grows."
 )
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
 
@@ -236,7 +237,7 @@ def list_runs(workspace: Workspace, limit: int | None, **query: Any) -> Iterator
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask before something that cannot be undone. Where nobody can answer, `--yes` is required."""
+    """Ask before something is deleted. Where nobody can answer, `--yes` is required. All such commands use this."""
     if yes:
         return
     if not is_terminal(sys.stdin):

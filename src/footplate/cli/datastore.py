@@ -11,7 +11,7 @@ import click
 
 from footplate import environ
 from footplate.cli.console import ago, emit, say, size
-from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
+from footplate.cli.context import confirm, json_option, names_of, open_workspace, workspace_option, yes_option
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
@@ -203,8 +203,11 @@ def set_default(name: str, workspace_name: str | None) -> None:
 
 @datastore.command()
 @store_argument
+@yes_option
 @workspace_option
-def remove(name: str, workspace_name: str | None) -> None:
+def remove(name: str, yes: bool, workspace_name: str | None) -> None:
     """Remove a datastore from the workspace. Its data stays."""
-    Datastore.get(open_workspace(workspace_name), name).unregister()
+    found = Datastore.get(open_workspace(workspace_name), name)
+    confirm(f"remove datastore {name} and its credentials? Its data stays.", yes)
+    found.unregister()
     say(f"datastore {name} is removed; its data stays")

@@ -8,10 +8,19 @@ from typing import Any
 import click
 
 from footplate.cli.console import ago, emit, pairs, printable, say, tag_words, when, word
-from footplate.cli.context import json_option, names_of, open_workspace, parse_version, workspace_option
+from footplate.cli.context import (
+    confirm,
+    json_option,
+    names_of,
+    open_workspace,
+    parse_version,
+    workspace_option,
+    yes_option,
+)
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.serving.endpoints import EndpointView, VersionView
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
@@ -183,10 +192,41 @@ def split(name: str, shares: tuple[str, ...], workspace_name: str | None, as_jso
 
 @endpoints.command()
 @name_argument
+@click.option("--renew", type=click.Choice(["primary", "secondary"]), help="Replace this key first; the other stays.")
 @workspace_option
-def delete(name: str, workspace_name: str | None) -> None:
+@json_option
+def keys(name: str, renew: str | None, workspace_name: str | None, as_json: bool) -> None:
+    """Show the keys of a web service, or a new token if it takes tokens.
+
+    A request sends one in its header: `Authorization: Bearer KEY`. Either key is valid, so that clients can change to
+    the other one before it is renewed.
+    """
+    workspace = open_workspace(workspace_name)
+    api = workspace.session.api.endpoints
+    auth = api.get(workspace.id, name).settings.auth
+    if auth == "none":
+        again = f"footplate models deploy MODEL {name} --key --overwrite"
+        raise UserErrorException(f"web service {name} requires no key", hint=f"deploy it with one: {again}")
+    if auth == "token":
+        token = api.token(workspace.id, name)
+        facts = [("token", token.token), ("expires", when(token.expires))]
+    else:
+        pair = api.keys(workspace.id, name, renew=renew)
+        facts = [("primary", pair.primary), ("secondary", pair.secondary)]
+    if as_json:
+        emit(dict(facts))
+    else:
+        pairs(facts)
+
+
+@endpoints.command()
+@name_argument
+@yes_option
+@workspace_option
+def delete(name: str, yes: bool, workspace_name: str | None) -> None:
     """Delete a web service. Requests in hand are answered first."""
     service = Webservice(open_workspace(workspace_name), name)
+    confirm(f"delete web service {name} for good?", yes)
     with working(f"deleting {name}"):
         service.delete()
     say(f"{name} is deleted")

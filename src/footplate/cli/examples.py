@@ -54,7 +54,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "experiments archive": ("footplate experiments archive digits",),
     "experiments list": ("footplate experiments list", "footplate experiments list --archived"),
     "experiments reactivate": ("footplate experiments reactivate digits",),
-    "models delete": ("footplate models delete digits:3",),
+    "models delete": ("footplate models delete digits:3", "footplate models delete digits:3 --yes"),
     "models download": ("footplate models download digits --to model", "footplate models download digits:3"),
     "models list": ("footplate models list --latest", "footplate models list --tag stage=production"),
     "models register": (
@@ -68,7 +68,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "models to-onnx": ("footplate models to-onnx digits --sample sample.json",),
     "endpoints call": ("footplate endpoints call digits-service '{\"data\": [[1, 2, 3, 4]]}'",),
-    "endpoints delete": ("footplate endpoints delete digits-service",),
+    "endpoints delete": ("footplate endpoints delete digits-service --yes",),
+    "endpoints keys": (
+        "footplate endpoints keys digits-service",
+        "footplate endpoints keys digits-service --renew secondary",
+    ),
     "endpoints list": ("footplate endpoints list",),
     "endpoints logs": ("footplate endpoints logs -f digits-service",),
     "endpoints show": ("footplate endpoints show digits-service --json",),

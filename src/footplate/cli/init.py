@@ -8,7 +8,15 @@ from pathlib import Path
 import click
 
 from footplate.cli.console import ago, emit, is_terminal, pairs, say, tag_words, when
-from footplate.cli.context import confirm, json_option, names_of, open_workspace, patiently, server_of_folder
+from footplate.cli.context import (
+    confirm,
+    json_option,
+    names_of,
+    open_workspace,
+    patiently,
+    server_of_folder,
+    yes_option,
+)
 from footplate.cli.main import Command, Noun
 from footplate.cli.tables import table
 from footplate.domain.records import WorkspaceView
@@ -171,7 +179,7 @@ def show(name: str | None, as_json: bool) -> None:
 @workspace.command()
 @_name_argument
 @click.option("--force", is_flag=True, help="With everything in it: runs, models, datasets, secrets, data.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
+@yes_option
 def delete(name: str, force: bool, yes: bool) -> None:
     """Delete a workspace. Nothing brings it back; `footplate gc` frees the space of its files.
 

@@ -11,6 +11,7 @@ import click
 
 from footplate.cli.console import ago, emit, pairs, say, size, tag_words, when
 from footplate.cli.context import (
+    confirm,
     find_run,
     folder_option,
     json_option,
@@ -21,6 +22,7 @@ from footplate.cli.context import (
     tag_filter_option,
     tags_option,
     workspace_option,
+    yes_option,
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
@@ -206,12 +208,15 @@ def to_onnx(model: str, sample: Any, name: str | None, workspace_name: str | Non
 
 @models.command()
 @click.argument("model", metavar="NAME:VERSION", shell_complete=names_of("models"))
+@yes_option
 @workspace_option
-def delete(model: str, workspace_name: str | None) -> None:
+def delete(model: str, yes: bool, workspace_name: str | None) -> None:
     """Delete one version of a model."""
     if parse_version(model)[1] is None:
         raise click.BadParameter(f"{model!r} has no version", param_hint="NAME:VERSION")
-    _open(open_workspace(workspace_name), model).delete()
+    found = _open(open_workspace(workspace_name), model)
+    confirm(f"delete model {model} for good?", yes)
+    found.delete()
     say(f"{model} is deleted")
 
 

@@ -94,6 +94,11 @@ def test_every_command_that_prints_data_has_json(path: tuple[str, ...]) -> None:
     assert has == (path[-1] not in silent)
 
 
+@pytest.mark.parametrize("path", [p for p in ALL if p and p[-1] in ("delete", "remove")], ids=" ".join)
+def test_every_command_that_deletes_has_yes(path: tuple[str, ...]) -> None:
+    assert any("--yes" in option.opts for option in ALL[path].params)
+
+
 def test_help_of_sweeps_lists_every_distribution() -> None:
     shown = ALL[("sweep", "run")].get_help(click.Context(ALL[("sweep", "run")]))
     for kind in KINDS:

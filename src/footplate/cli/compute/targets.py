@@ -9,7 +9,7 @@ import click
 
 from footplate.cli.compute.group import compute
 from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
-from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
+from footplate.cli.context import confirm, json_option, names_of, open_workspace, workspace_option, yes_option
 from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import to_json
@@ -17,6 +17,7 @@ from footplate.domain.records import ComputeView, Waiting
 from footplate.domain.targets import LOCAL
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 
+_LONGEST_BOUND = 7 * 86400.0
 _SHOWN_OPTIONS = ("description", "vm_size", "vm_priority", "tags")
 
 
@@ -79,35 +80,42 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
 
 
 @compute.command()
-@click.argument("name", shell_complete=names_of("computes"))
+@click.argument("name", required=False, shell_complete=names_of("computes"))
 @workspace_option
 @json_option
-def queue(name: str, workspace_name: str | None, as_json: bool) -> None:
-    """Show the runs that wait for a compute target or for its cluster, and why.
+def queue(name: str | None, workspace_name: str | None, as_json: bool) -> None:
+    """Show the runs that wait for a compute target or for its cluster, and why; without NAME, for all targets.
 
     Runs are ordered by priority, then by submission time. Backfill: a small, short run may overtake a waiting run if
-    it does not delay it; this requires time limits. All targets of a machine share its GPUs and one queue for them.
+    it does not delay it; this requires time limits (--timeout). A run starts within the time shown even if those before
+    it use their whole time limits. All targets of a machine share its GPUs and one queue for them.
     """
     workspace = open_workspace(workspace_name)
-    target = workspace.session.api.computes.get(workspace.id, name).name
+    target = name and workspace.session.api.computes.get(workspace.id, name).name
     queued = workspace.session.api.runs.list(workspace.id, status=["Queued", "Provisioning"], parent="any")
-    views = [view for view in queued if view.target == target and (view.status == "Queued" or view.waiting)]
-    found = [(view, view.waiting or Waiting("just submitted", 0)) for view in views]
-    found.sort(key=lambda pair: pair[1].position)
+    views = [view for view in queued if view.target == (target or view.target)]
+    found = [(v, v.waiting or Waiting("just submitted", 0)) for v in views if v.status == "Queued" or v.waiting]
+    found.sort(key=lambda pair: (pair[0].target or "", pair[1].position))
     if as_json:
-        emit([{"run": view.id, "created": view.created, **to_json(waiting)} for view, waiting in found])
+        lines = [{"run": v.id, "target": v.target, "created": v.created, **to_json(waiting)} for v, waiting in found]
+        emit(lines)
         return
     if not found:
-        say(f"no runs wait for {target}")
+        say(f"no runs wait for {target}" if target else "no runs wait")
         return
-    rows = [[w.position, view.id, w.nodes, w.gpus, ago(view.created), _within(w.latest), w.reason] for view, w in found]
-    numbers = ["place", "nodes", "GPUs"]
-    columns = ["place", "run", "nodes", "GPUs", "submitted", "starts within", "waits because"]
-    table(columns, rows, right=numbers, wrap=["waits because"], drop=["submitted"])
+    rows = [
+        [w.position, v.id, v.target, w.nodes, w.gpus, ago(v.created), _within(w.latest), w.reason] for v, w in found
+    ]
+    columns = ["place", "run", "target", "nodes", "GPUs", "submitted", "starts within", "waits because"]
+    if target:
+        columns, rows = columns[:2] + columns[3:], [row[:2] + row[3:] for row in rows]
+    table(columns, rows, right=["place", "nodes", "GPUs"], wrap=["waits because"], drop=["submitted"])
 
 
 def _within(latest: float | None) -> str:
-    return "" if latest is None else duration(max(0.0, latest - time.time()))
+    """Return the time until the latest start. A bound of weeks comes from default time limits, and says nothing."""
+    left = None if latest is None else max(0.0, latest - time.time())
+    return duration(left) if left is not None and left < _LONGEST_BOUND else ""
 
 
 @compute.command()
@@ -147,22 +155,26 @@ def create(
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
+@yes_option
 @workspace_option
-def delete(name: str, workspace_name: str | None) -> None:
+def delete(name: str, yes: bool, workspace_name: str | None) -> None:
     """Delete a compute target that has no active runs."""
-    _delete(name, workspace_name)
+    _delete(name, yes, workspace_name)
     say(f"{name} is deleted")
 
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
+@yes_option
 @workspace_option
-def remove(name: str, workspace_name: str | None) -> None:
+def remove(name: str, yes: bool, workspace_name: str | None) -> None:
     """Remove a target from the workspace, like `delete`. A cluster behind it is not touched."""
-    _delete(name, workspace_name)
+    _delete(name, yes, workspace_name)
     say(f"{name} is removed")
 
 
-def _delete(name: str, workspace_name: str | None) -> None:
+def _delete(name: str, yes: bool, workspace_name: str | None) -> None:
     workspace = open_workspace(workspace_name)
+    found = workspace.session.api.computes.get(workspace.id, name)
+    confirm(f"delete compute target {found.name}? A cluster behind it is not touched.", yes)
     workspace.session.api.computes.delete(workspace.id, name)

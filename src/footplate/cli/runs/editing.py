@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from footplate.cli.console import counted, emit, say, tag_words
-from footplate.cli.context import confirm, find_view, json_option, names_of, run_argument, workspace_option
+from footplate.cli.context import (
+    confirm,
+    find_view,
+    json_option,
+    names_of,
+    run_argument,
+    workspace_option,
+    yes_option,
+)
 from footplate.cli.runs.group import runs
 from footplate.domain.codec import to_json
 
@@ -80,7 +88,7 @@ def restore(run_ids: tuple[str, ...], workspace_name: str | None) -> None:
 @runs.command()
 @runs_argument
 @click.option("--force", is_flag=True, help="Even if models were made by it; they keep their files.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
+@yes_option
 @workspace_option
 def delete(run_ids: tuple[str, ...], force: bool, yes: bool, workspace_name: str | None) -> None:
     """Delete runs that have ended, with their metrics, logs, files and children.

@@ -16,7 +16,7 @@ from footplate.domain.serving.frameworks import served_without_code
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
 from footplate.sdk.environments.environment import Environment
-from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.exceptions import ActivityFailedException, UserErrorException
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.registration import CONVERTED_FROM
 
@@ -55,7 +55,10 @@ def to_onnx(model: Model, sample_input: Any, model_name: Optional[str]) -> Model
             environment=environment,
         )  # fmt: skip
         run = Experiment(model.workspace, EXPERIMENT).submit(config, tags={"model": model.id})
-    run.wait_for_completion()
+    try:
+        run.wait_for_completion()
+    except ActivityFailedException as failed:
+        raise _in_words(model.id, run.id, failed) from None
     return run.register_model(
         model_name or model.name, RESULT.format(model.name), tags=model.tags,
         properties={CONVERTED_FROM: model.id}, model_framework="Onnx", description=model.description,
@@ -63,6 +66,20 @@ def to_onnx(model: Model, sample_input: Any, model_name: Optional[str]) -> Model
         sample_input_dataset=model.sample_input_dataset, sample_output_dataset=model.sample_output_dataset,
         resource_configuration=model.resource_configuration,
     )  # fmt: skip
+
+
+def _in_words(model_id: str, run_id: str, failed: ActivityFailedException) -> ActivityFailedException:
+    """Return the error with what the job printed last: its exit code says nothing."""
+    details: Dict[str, Any] = cast("Dict[str, Any]", failed.error_details or {}).get("error", {})
+    _, is_printed, words = "\n".join(details.get("lastLines", ())).rpartition(f"{model_id}: ")
+    message, _, hint = words.partition("\nhint: ")
+    if not is_printed:
+        message, hint = str(details.get("message", "the run failed")), details.get("hint") or ""
+    return ActivityFailedException(
+        f"model {model_id} was not converted: {message}",
+        error_details=failed.error_details,
+        hint=hint or f"see the log: footplate runs logs {run_id}",
+    )
 
 
 def _framework(model: Model) -> str:
