@@ -24,6 +24,26 @@ TRAIN = (
 )
 
 
+def test_show_names_the_commit_and_no_value_of_lists_and_images(footplate: Any) -> None:
+    footplate.write(
+        "train.py",
+        "from azureml.core import Run",
+        "run = Run.get_context()",
+        "run.log_list('curve', [1, 2])",
+        "run.log('loss', 0.5)",
+        "run.tag('mlflow.model.net', 'x' * 1500)",
+        "run.tag('kind', 'toy')",
+    )
+    known = {"AZUREML_GIT_COMMIT": "0123456789abcdef", "AZUREML_GIT_BRANCH": "main", "AZUREML_GIT_DIRTY": "True"}
+    footplate("run", "--wait", "--no-stream", "train.py", **known)
+    lines = footplate("runs", "show", "latest").stdout.splitlines()
+    rows = dict(line.split(None, 1) for line in lines if len(line.split()) > 1)
+    assert rows["metrics"] == "curve, loss=0.5"
+    assert rows["commit"] == "0123456789ab on main, with uncommitted changes"
+    assert rows["tags"] == "kind=toy"
+    assert len(footplate.json("runs", "show", "latest")["tags"]["mlflow.model.net"]) == 1500
+
+
 def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Path) -> None:
     footplate.write("train.py", *TRAIN)
     footplate("run", "--wait", "--no-stream", "--tag", "fold=1", "train.py", "--lr", "0.1")
@@ -54,7 +74,9 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
         "arguments": ["lr", "$SEED"], "code": ["helper.py"], "environment": [], "data": [],
         "metrics": ["loss", "val/loss"],
     }  # fmt: skip
-    assert "the same: environment, data" in footplate("runs", "diff", first["id"], second).stderr
+    shown = footplate("runs", "diff", first["id"], second)
+    assert "the same: environment, data" in shown.stderr
+    assert shown.stdout.splitlines()[1].split() == ["WHAT", first["id"], second]
 
     assert footplate("runs", "logs", second, "--tail", "1", "--rank", "0").stdout == "last line\n"
     whole = footplate("runs", "logs", second).stdout

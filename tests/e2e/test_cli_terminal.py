@@ -18,6 +18,8 @@ TRAIN = (
     "for i in range(40):",
     "    run.log('loss', 1 / (i + 1))",
     "run.log('score', float('nan'))",
+    "for name in 'abcdefgh':",
+    "    run.log('a_metric_with_a_long_name_' + name, 1e-5 / 3)",
     "open('outputs/model.txt', 'w').write('weights')",
     "open('outputs/curve.png', 'wb').write(b'\\x89PNG' + bytes(40))",
 )
@@ -133,6 +135,8 @@ def test_tables_fit_a_narrow_terminal_with_whole_ids(trained: Any) -> None:
         ("runs", "plot", "latest", "-m", "loss", "-m", "score"),
         ("runs", "images", "latest"),
         ("models", "list"),
+        ("env", "list", "--curated"),
+        ("runs", "compare", "--all"),
     ):
         lines = _ESCAPE.sub("", on_terminal(trained, *arguments, columns=80)).splitlines()
         assert max(map(len, lines)) <= 80, arguments

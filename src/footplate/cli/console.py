@@ -17,6 +17,7 @@ from typing import Any, TextIO
 import click
 
 from footplate.domain.codec import to_json
+from footplate.domain.text import counted as counted
 from footplate.domain.text import duration as duration
 from footplate.domain.text import size as size
 
@@ -45,6 +46,12 @@ _OPTIONS = {
     r"\bgpus, gpus_per_process\b": "--gpus, --gpus-per-process",
     r"\bgpus = (\d)": r"--gpus \1",
     r"PyTorchConfiguration\('Gloo', …\)": "--distribution torch --backend gloo",
+    r"\bmax_attempts\b": "--attempts",
+    r"\bmemory_gb\b": "--memory-gb",
+    r"\bmodel_framework\b": "--framework",
+    r"\bInferenceConfig\(entry_script=…\)": "--script FILE",
+    r"\bservice\.(get_logs\(\)|state), or: ": "",
+    r"CondaDependencies\.create\(pip_packages=\[.*?\]\)": "footplate run -r FILE",
     r"conda_dependencies\.add_pip_package\('([^']*)'\)": r"a line \1 in a requirements file, footplate run -r FILE",
     r"arguments=\['--data', dataset\.as_named_input\('data'\)\.as_mount\(\)\]": "--input data=NAME --data '$data'",
 }
@@ -144,10 +151,6 @@ def ago(seconds: float | None) -> str:
         if passed < limit:
             return f"{int(passed / unit)}{letter} ago"
     return when(seconds)[:10]
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def tag_words(tags: Mapping[str, str | None]) -> str:

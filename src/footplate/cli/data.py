@@ -224,7 +224,8 @@ def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
     lines += [["behind model", f"{m.model}:{m.model_version}", "", f"as {m.purpose!r}"]
               for m in found.models]  # fmt: skip
     if lines:
-        table(["", f"{view.name}:{view.version}", "status", "how"], lines, shrink=["how"])
+        named = f"{view.name}:{view.version}"
+        table(["", named, "status", "how"], lines, shrink=["how"], names=[named])
     else:
         say(f"no run read or wrote {view.name}:{view.version}")
 

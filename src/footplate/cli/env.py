@@ -94,7 +94,8 @@ def _list_curated(session: Session, as_json: bool) -> None:
         emit([to_json(view) for view in found])
         return
     rows = [[v.name, v.python, v.nearest or v.similar or "tested", ", ".join(v.requirements) or "–"] for v in found]
-    table(["name", "python", "nearest tested", "packages"], rows)
+    table(["name", "python", "nearest tested", "packages"], rows, shrink=["packages"], drop=["packages"])
+    say("show the packages of one with: footplate env show NAME")
 
 
 @env.command()

@@ -25,17 +25,20 @@ def table(
     shrink: Collection[str] = (),
     wrap: Collection[str] = (),
     drop: Sequence[str] = (),
+    names: Collection[str] = (),
 ) -> None:
     """Format rows under headings; columns in `right` are right-aligned.
 
-    In a pipe nothing is cut. On a terminal, empty columns are left out. If the line is too short, columns in `shrink`
-    are cut and those in `wrap` are wrapped; then those in `drop` are left out one by one. The first column is what
-    people copy: it is never cut, and values longer than half a line go on a line of their own.
+    In a pipe nothing is cut, and headings are in capitals, except ids and the like, which `names` lists. On a terminal,
+    empty columns are left out. If the line is too short, columns in `shrink` are cut and those in `wrap` are wrapped;
+    then those in `drop` are left out one by one, and what is still too wide becomes several tables, one below the
+    other. The first column is what people copy: it is in all of them and never cut, and values longer than half a line
+    go on a line of their own.
     """
     cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
     if not is_terminal():
-        lines = [[name.upper() for name in columns], *cells]
+        lines = [[name if name in names else name.upper() for name in columns], *cells]
         widths = {i: max(wide(line[i]) for line in lines) for i in range(len(columns))}
         for line in lines:
             click.echo(_line([_pad(line[i], widths[i], sides[i]) for i in widths]))
@@ -53,7 +56,7 @@ def terminal_lines(
     wrap: Collection[str] = (),
     drop: Sequence[str] = (),
 ) -> Iterable[str]:
-    """Yield the lines of a table that fits the terminal."""
+    """Yield the lines of a table that fits the terminal, or of several, one below the other."""
     cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
     wanted = {
@@ -66,10 +69,12 @@ def terminal_lines(
     may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
     may_go = [columns.index(name) for name in drop]
     widths = fit(wanted, room, may_shrink, may_go)
-    yield paint(_line([_pad(cut(columns[i], widths[i]), widths[i], sides[i]) for i in widths]), bold=True)
-    yield paint("─" * _total(widths), dim=True)
-    for row in cells:
-        yield from _lines_of(row, widths, sides, [name in wrap for name in columns])
+    for number, part in enumerate(split(widths, room)):
+        yield from [""] if number else []
+        yield paint(_line([_pad(cut(columns[i], part[i]), part[i], sides[i]) for i in part]), bold=True)
+        yield paint("─" * _total(part), dim=True)
+        for row in cells:
+            yield from _lines_of(row, part, sides, [name in wrap for name in columns])
 
 
 def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Sequence[int]) -> dict[int, int]:
@@ -81,6 +86,17 @@ def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Seque
         if _total(made) <= room:
             break
     return made
+
+
+def split(widths: Mapping[int, int], room: int) -> list[dict[int, int]]:
+    """Split columns that do not fit into several tables, each with the first column."""
+    first, *rest = widths
+    parts = [{first: widths[first]}]
+    for i in rest:
+        if len(parts[-1]) > 1 and _total({**parts[-1], i: widths[i]}) > room:
+            parts.append({first: widths[first]})
+        parts[-1][i] = widths[i]
+    return parts
 
 
 def _shrunk(widths: dict[int, int], room: int, shrink: Sequence[int]) -> dict[int, int]:

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import DefaultDict, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
+from footplate.domain.text import counted
+
 _HORIZON = 10 * 365 * 86400.0
 """The assumed duration of a run without a time limit: long, but finite. Otherwise a run that waits for it would have no
 place in the plan and would be overtaken for ever.
@@ -195,7 +197,7 @@ class _Queues:
 
     def _why_impossible(self, ticket: Ticket) -> str:
         line = self._lines[ticket.line]
-        return f"it needs {_count(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
+        return f"it needs {counted(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
 
     def _reason(self, ticket: Ticket, gpus: int, behind: Optional[int] = None) -> str:
         """Return why it waits. `behind`: the number of runs before a run that is not planned."""
@@ -213,14 +215,14 @@ class _Queues:
             return f"it could delay {whom}, ahead of it in the queue: {limit} may let it go first"
         count = len(before) if behind is None else behind
         if count:
-            waits = f"{_count(count, 'run')} {'waits' if count == 1 else 'wait'} before it"
+            waits = f"{counted(count, 'run')} {'waits' if count == 1 else 'wait'} before it"
             reasons.append(f"and {waits}" if reasons else waits)
         return ", ".join(reasons)
 
     def _gpus_used(self, wanted: int) -> str:
         used = sum(self._users.values())
         which = "the only one is" if self._gpus == 1 else f"{used} of {self._gpus} are"
-        return f"it needs {_count(wanted, 'GPU')} and {which} used by {_listed(list(self._users))}"
+        return f"it needs {counted(wanted, 'GPU')} and {which} used by {_listed(list(self._users))}"
 
 
 class _Plan:
@@ -267,8 +269,8 @@ def _expected_end(held: Allocation, now: float) -> float:
 
 def _nodes_busy(ticket: Ticket, line: TargetQueue, busy: int) -> str:
     if busy > line.max_nodes:  # its target was made smaller
-        return f"{_count(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
-    reasons = f"{busy} of {_count(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
+        return f"{counted(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
+    reasons = f"{busy} of {counted(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
     return f"{reasons}, it needs {ticket.nodes}" if ticket.nodes > 1 else reasons
 
 
@@ -276,7 +278,3 @@ def _listed(runs: List[str]) -> str:
     """Return the first two by name and the number of the others."""
     shown, more = runs[:2], len(runs) - 2
     return " and ".join(shown) if more <= 0 else f"{', '.join(shown)} and {more} more"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Dict, List, Optional
 
+from footplate.domain.text import counted
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -95,22 +97,18 @@ def shape_of(name: str) -> Optional[Shape]:
 
 
 def describe(shape: Shape) -> str:
-    parts = [_count(shape.cpus, "core"), f"{shape.memory:g} GiB"]
-    return ", ".join([*parts, _count(shape.gpus, "GPU")] if shape.gpus else parts)
+    parts = [counted(shape.cpus, "core"), f"{shape.memory:g} GiB"]
+    return ", ".join([*parts, counted(shape.gpus, "GPU")] if shape.gpus else parts)
 
 
 def lacks(wanted: Shape, there: Shape) -> List[str]:
     """Describe what a machine lacks, GPUs first: they matter most."""
     found: List[str] = []
     if there.gpus < wanted.gpus:
-        found.append(f"{_count(wanted.gpus, 'GPU')} (it has {there.gpus or 'none'})")
+        found.append(f"{counted(wanted.gpus, 'GPU')} (it has {there.gpus or 'none'})")
     if there.cpus < wanted.cpus:
-        found.append(f"{_count(wanted.cpus, 'core')} (it has {there.cpus})")
+        found.append(f"{counted(wanted.cpus, 'core')} (it has {there.cpus})")
     # A machine always has a little less memory than its nominal size: the system reserves some.
     if there.memory < 0.9 * wanted.memory:
         found.append(f"{wanted.memory:g} GiB of memory (it has {there.memory:.0f})")
     return found
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, and text measured in columns of a terminal."""
+"""Durations, sizes and counts as people write them, and text measured in columns of a terminal."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def duration(seconds: Optional[float]) -> str:
             rest = whole % unit // below
             return f"{whole // unit}{letter}" + (f" {rest}{small}" if rest else "")
     return ""
+
+
+def counted(count: int, noun: str) -> str:
+    """Format a number of things: `1 file`, `2 files`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def size(count: float) -> str:

@@ -26,6 +26,7 @@ from itertools import repeat
 from pathlib import Path
 
 from footplate.domain.inherited_variables import build_variables
+from footplate.domain.text import counted
 from footplate.environments.base import Say
 from footplate.environments.disk_usage import remove_unlinked
 
@@ -60,7 +61,7 @@ def share(python: str, site: Path, root: Path, say: Say) -> None:
     missing = [wheel for wheel in wheels if not (store / wheel.key / "index").exists()]
     if missing:
         count = sum(len(wheel.files) for wheel in missing)
-        say(f"compiling {count} files of {', '.join(wheel.name for wheel in missing)}")
+        say(f"compiling {counted(count, 'file')} of {', '.join(wheel.name for wheel in missing)}")
         _compile(python, site, store, missing, say)
     for wheel in wheels:
         _link(store / wheel.key, site, tag)
@@ -107,7 +108,7 @@ def _compile(python: str, site: Path, store: Path, wheels: Sequence[Wheel], say:
             for done, _ in enumerate(pool.map(_run_compiler, repeat(python), batches), 1):
                 if time.monotonic() - reported > _PROGRESS_SECONDS:
                     reported = time.monotonic()
-                    say(f"compiled {min(done * _BATCH, len(pairs))} of {len(pairs)} files")
+                    say(f"compiled {min(done * _BATCH, len(pairs))} of {counted(len(pairs), 'file')}")
         for wheel in wheels:
             _keep(asides[wheel.key], store / wheel.key, site, wheel)
     finally:

@@ -33,6 +33,7 @@ from footplate.domain.data import OBJECT_STORES, SERVER
 from footplate.domain.datasets import DatasetView, RunData, output_path, written_definition
 from footplate.domain.orders import Cause, DataInput, DataOutput, NodeOrders
 from footplate.domain.requests import NewDataset
+from footplate.domain.text import counted
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, Unavailable
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder, cache_home, see_installed_packages
@@ -405,7 +406,8 @@ class NodeData:
             nonlocal following
             if time.monotonic() >= following:
                 following = time.monotonic() + _REPORT_SECONDS
-                self._tell(f"{what}: {progress.files} of {progress.files_total} files, {progress.bytes} bytes")
+                files = f"{progress.files} of {counted(progress.files_total, 'file')}"
+                self._tell(f"{what}: {files}, {progress.bytes} bytes")
 
         return report
 

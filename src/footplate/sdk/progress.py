@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Generator, Optional, Sequence
 
-from footplate.domain.text import size
+from footplate.domain.text import counted, size
 
 _WIDTH = 24
 
@@ -39,7 +39,7 @@ class Bar:
         share = 1.0 if finished else done / total if total > 0 else files / max(1, files_total)
         seconds = max(1e-9, time.monotonic() - self._began)
         line = (
-            f"{self._title} {_drawn(min(1.0, share))} {files}/{files_total} files  "
+            f"{self._title} {_drawn(min(1.0, share))} {files}/{counted(files_total, 'file')}  "
             f"{size(done)}  {size(done / seconds)}/s"
         )
         room = shutil.get_terminal_size().columns - 1

@@ -14,6 +14,7 @@ from footplate.domain import gpus
 from footplate.domain.gpus import GpuHost, Share
 from footplate.domain.records import Cause, RunRecord
 from footplate.domain.runs import events, run_status
+from footplate.domain.text import counted
 from footplate.errors import Conflict, NotFound
 from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.orchestration.orchestrator import Orchestrator
@@ -101,7 +102,7 @@ class GpuAllocator:
     ) -> None:
         for node, machine in zip(record.nodes, machines, strict=True):
             count = machine.need.count
-            text = f"waits for {count} GPU{'' if count == 1 else 's'} of {node.host}"
+            text = f"waits for {counted(count, 'GPU')} of {node.host}"
             text += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
             text += _listed(", behind", {other.id for other in before})
             try:
@@ -126,7 +127,7 @@ def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
     node, machine = record.nodes[short], machines[short]
     has = len(machine.devices)
     sharing = sum(other.devices == machine.devices for other in machines)
-    text = f"node {short} needs {machine.need.count} GPUs, and {node.host} has {has or 'none'}"
+    text = f"node {short} needs {counted(machine.need.count, 'GPU')}, and {node.host} has {has or 'none'}"
     if sharing > 1 and has:
         text += f" for {sharing} nodes of this run"
     hint = "request fewer (gpus, gpus_per_process), or use a target that has them"

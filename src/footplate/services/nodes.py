@@ -16,6 +16,7 @@ from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.shipments import NodeReport
 from footplate.domain.specs import Program, warning_time
+from footplate.domain.text import counted
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
@@ -173,7 +174,7 @@ class NodeService:
                 "this agent is of an earlier attempt: end it",
             )
         if not 0 <= node < len(record.nodes):
-            raise NotFound(f"run {run} has no node {node}", f"it has {len(record.nodes)} nodes")
+            raise NotFound(f"run {run} has no node {node}", f"it has {counted(len(record.nodes), 'node')}")
         return record
 
     def _full_disk_seconds(self) -> float | None:

@@ -159,6 +159,9 @@ def test_key_value_options() -> None:
             "add it: conda_dependencies.add_pip_package('x')",
             "add it: a line x in a requirements file, footplate run -r FILE",
         ),
+        ("see service.get_logs(), or: footplate endpoints logs svc", "see footplate endpoints logs svc"),
+        ("deploy with a larger memory_gb", "deploy with a larger --memory-gb"),
+        ("give an entry script: InferenceConfig(entry_script=…)", "give an entry script: --script FILE"),
         ("use another node", "use another node"),
     ],
 )

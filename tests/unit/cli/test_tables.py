@@ -87,6 +87,29 @@ def test_wrapped_text_with_wide_characters_fits(monkeypatch: pytest.MonkeyPatch)
     assert "".join(line[3:] for line in lines[2:]).replace(" ", "") == "日本日本日本日本日本iswaitingforsomemoretime"
 
 
+def test_a_table_that_is_too_wide_is_continued_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    tables.table(["id", "loss", "learning", "layers"], [["run_1", 0.123456, 0.5, 2], ["run_2", 0.1, 0.25, 4]])
+    blank = [line for line in shown.getvalue().split("\n") if not line]
+    lines = [line.split() for line in shown.getvalue().splitlines() if "─" not in line]
+    assert max(map(wide, shown.getvalue().splitlines())) <= 20
+    assert lines == [
+        ["id", "loss"], ["run_1", "0.123456"], ["run_2", "0.1"], [],
+        ["id", "learning"], ["run_1", "0.5"], ["run_2", "0.25"], [],
+        ["id", "layers"], ["run_1", "2"], ["run_2", "4"],
+    ]  # fmt: skip
+    assert len(blank) == 3, "between the parts, and after the last line"
+
+
+def test_ids_among_the_headings_keep_their_case_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.table(["what", "run_Ab"], [["lr", 1]], names=["run_Ab"])
+    assert capsys.readouterr().out == "WHAT  run_Ab\nlr    1\n"
+
+
 def test_a_name_cannot_write_escape_codes_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     tables.table(["name"], [["a\nb\x1b[31mred"]])
     assert capsys.readouterr().out == "NAME\na�b�[31mred\n"

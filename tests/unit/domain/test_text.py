@@ -20,6 +20,10 @@ def test_duration(seconds: float | None, words: str) -> None:
     assert text.duration(seconds) == words
 
 
+def test_one_thing_is_counted_in_the_singular() -> None:
+    assert [text.counted(count, "GPU") for count in (0, 1, 2)] == ["0 GPUs", "1 GPU", "2 GPUs"]
+
+
 @given(st.floats(0, 1e9))
 def test_every_duration_has_a_format(seconds: float) -> None:
     assert text.duration(seconds)

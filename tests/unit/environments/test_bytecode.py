@@ -34,8 +34,8 @@ def test_two_environments_with_the_same_wheel_share_one_compilation(wheels: Path
     make_wheel(wheels, "more", "1.0")
     _, first_said, first = build(tmp_path, "tiny")
     _, second_said, second = build(tmp_path, "tiny", "more")
-    assert [line for line in first_said if line.startswith("compiling")] == ["compiling 1 files of tiny-2.0"]
-    assert [line for line in second_said if line.startswith("compiling")] == ["compiling 1 files of more-1.0"]
+    assert [line for line in first_said if line.startswith("compiling")] == ["compiling 1 file of tiny-2.0"]
+    assert [line for line in second_said if line.startswith("compiling")] == ["compiling 1 file of more-1.0"]
     assert compiled(first, "tiny").samefile(compiled(second, "tiny"))
 
 

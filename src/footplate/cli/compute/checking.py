@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from footplate.cli.compute.group import compute
-from footplate.cli.console import emit, say, word
+from footplate.cli.console import counted, emit, say, word
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.tables import table
 from footplate.sdk.compute.checking import check_target
@@ -40,6 +40,6 @@ def check(name: str, nodes: int | None, timeout: float, workspace_name: str | No
     if rows:
         table(["node", "check", "state", "finding"], rows, wrap=["finding"])
     if report.problem:
-        say(f"{len(report.nodes)} of {report.asked} nodes have answered: {report.problem}")
+        say(f"{len(report.nodes)} of {counted(report.asked, 'node')} have answered: {report.problem}")
     say(f"{name} {'is usable' if report.is_usable else 'has problems'}; see also: footplate runs show {report.run}")
     return 0 if report.is_usable else 1

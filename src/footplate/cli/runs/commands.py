@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,9 @@ from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, user_name
 from footplate.sdk.status_line import Live
+
+_MLFLOW = "mlflow."
+"""Tags that MLflow sets for itself, up to kilobytes of JSON; `runs tag` and `--json` show them."""
 
 
 @runs.command()
@@ -101,13 +105,28 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
         ("parent", view.parent),
         ("nodes", "\n".join(map(describe_node, view.nodes))),
         ("parameters", tag_words(dict(view.parameters))),
-        ("metrics", ", ".join(f"{name}={number(untag_float(value))}" for name, value in view.metrics.items())),
+        ("metrics", ", ".join(_metric(name, untag_float(value)) for name, value in view.metrics.items())),
         ("note", view.description),
         ("archived", when(view.archived)),
         ("snapshot", view.snapshot and view.snapshot[:12]),
-        ("tags", tag_words(view.tags)),
+        ("commit", _commit(view.properties)),
+        ("tags", tag_words({key: text for key, text in view.tags.items() if not key.startswith(_MLFLOW)})),
         ("warnings", "; ".join(view.warnings)),
     ]
+
+
+def _metric(name: str, last: Any) -> str:
+    """Return name and value; lists, tables and images have only a name here."""
+    return name if last is None else f"{name}={number(last)}"
+
+
+def _commit(properties: Mapping[str, str]) -> str | None:
+    """Return the commit of the source folder's git repository."""
+    facts = {name: properties.get(f"azureml.git.{name}") for name in ("commit", "branch", "dirty")}
+    if not facts["commit"]:
+        return None
+    branch = f" on {facts['branch']}" if facts["branch"] else ""
+    return facts["commit"][:12] + branch + (", with uncommitted changes" if facts["dirty"] == "True" else "")
 
 
 def _estimate(view: RunView) -> str:

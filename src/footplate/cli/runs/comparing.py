@@ -32,6 +32,7 @@ def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> 
             ["what", found.before, found.after],
             [[change.what, change.before or "–", change.after or "–"] for change in changes],
             shrink=[found.before, found.after],
+            names=[found.before, found.after],
         )
         click.echo()
     say(f"the same: {', '.join(same)}" if same else "everything differs")

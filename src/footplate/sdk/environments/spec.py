@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
@@ -40,7 +41,7 @@ def to_spec(
         options["mpi"] = True
     if python.user_managed_dependencies or is_untouched(environment):
         path = python.interpreter_path
-        interpreter = sys.executable if path in ("python", "") else path
+        interpreter = _submitting_python() if path in ("python", "") else path
         return EnvironmentSpec(name, version, "existing", interpreter, variables=variables, options=options)
     if environment.curated is not None:
         options["curated"] = environment.curated
@@ -57,6 +58,15 @@ def to_spec(
         "pip": list(lines),
     }
     return EnvironmentSpec(name, version, "conda", python=chosen, variables=variables, options=options)
+
+
+def _submitting_python() -> str:
+    """Return this interpreter. `python` and `python3` of one folder are the same, so they get the same name."""
+    plain = os.path.join(os.path.dirname(sys.executable), "python")
+    try:
+        return plain if os.path.isabs(plain) and os.path.samefile(plain, sys.executable) else sys.executable
+    except OSError:
+        return sys.executable
 
 
 def is_untouched(environment: Environment) -> bool:

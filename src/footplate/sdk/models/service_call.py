@@ -37,16 +37,22 @@ def send(
         raise WebserviceException(
             f"service {name} answered with status {error.code}: {_message(text)}",
             status_code=error.code,
-            hint="see service.get_logs()",
+            hint=see_logs(name),
         ) from None
     except OSError as error:
         raise WebserviceException(
-            f"service {name} cannot be reached at {address}: {error}", hint="see service.state"
+            f"service {name} cannot be reached at {address}: {error}",
+            hint=f"see service.state, or: footplate endpoints show {name}",
         ) from None
     try:
         return json.loads(content)
     except ValueError:
         return content.decode("utf-8", "replace")
+
+
+def see_logs(name: str) -> str:
+    """Return the hint that names the logs of a service."""
+    return f"see service.get_logs(), or: footplate endpoints logs {name}"
 
 
 def _opener(address: str, trusted: Optional[str]) -> urllib.request.OpenerDirector:

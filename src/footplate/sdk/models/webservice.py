@@ -249,7 +249,7 @@ class Webservice:
             if left <= 0:
                 raise WebserviceException(
                     f"service {self.name} was still {self.state} after {timeout_sec:g} s",
-                    hint="wait longer, or see service.get_logs()",
+                    hint=f"wait longer, or {service_call.see_logs(self.name)}",
                 )
             reason = next((version.waiting for version in self._view.versions if version.waiting), None)
             show(show_output, "." if reason in (None, told) else f"\nWaiting: {reason}\n", end="")
@@ -261,7 +261,7 @@ class Webservice:
             message = problem.message if problem is not None else f"service {self.name} has no version that works"
             last = [line for line in (problem.last_lines if problem is not None else ()) if line.strip()]
             text = "\n".join([f"service {self.name} failed: {message}", *last[-20:]])
-            hint = problem.hint if problem is not None else "see service.get_logs()"
+            hint = problem.hint if problem is not None else service_call.see_logs(self.name)
             raise WebserviceException(text, status_code=None, hint=hint)
         show(show_output, "\nSucceeded")
         show(show_output, f'{self.compute_type} service creation operation finished, operation "Succeeded"')

@@ -139,6 +139,17 @@ def test_without_an_environment_the_submitting_python_is_used():
     assert (made.builder, made.interpreter, made.options) == ("existing", sys.executable, {})
 
 
+def test_python_and_python3_of_a_folder_are_one_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("python", "python3"):
+        (tmp_path / name).symlink_to(sys.executable)
+        monkeypatch.setattr(sys, "executable", str(tmp_path / name))
+        assert to_spec(RunConfiguration().environment).interpreter == str(tmp_path / "python")
+    other = tmp_path / "python3.99"
+    other.write_text("another program")
+    monkeypatch.setattr(sys, "executable", str(other))
+    assert to_spec(RunConfiguration().environment).interpreter == str(other)
+
+
 def test_azures_own_packages_reach_the_server():
     """It installs what they brought along, in place of them."""
     environment = with_packages(pip=("azureml-defaults", "numpy"))
