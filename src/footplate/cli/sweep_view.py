@@ -78,14 +78,20 @@ class _LiveTable:
         self._height = 0
 
     def show(self, trials: Sequence[TrialView]) -> None:
-        rows = max(_FEWEST_ROWS, shutil.get_terminal_size().lines - 5)
-        shown = [trial for trial in trials if trial.is_best or trial.number >= len(trials) - rows + 1][-rows:]
-        lines = [*_table_lines(shown, self._spec, self._curves_of(shown)), summary(trials, self._spec)]
+        room, height = shutil.get_terminal_size()
+        rows = max(_FEWEST_ROWS, height - 5)
+        lines = self._lines(trials, rows)
+        parts = lines.count("") + 1  # a wide table is continued below, with the same rows
+        if parts > 1:
+            lines = self._lines(trials, max(_FEWEST_ROWS, (height - 2) // parts - 3))
         self.clear()
-        room = shutil.get_terminal_size().columns
         for line in lines:
             click.echo(line, err=True)
         self._height = sum(max(1, -(-len(click.unstyle(line)) // room)) for line in lines)
+
+    def _lines(self, trials: Sequence[TrialView], rows: int) -> list[str]:
+        shown = [trial for trial in trials if trial.is_best or trial.number >= len(trials) - rows + 1][-rows:]
+        return [*_table_lines(shown, self._spec, self._curves_of(shown)), summary(trials, self._spec)]
 
     def clear(self) -> None:
         if self._height:
