@@ -27,6 +27,7 @@ class EntryScript(Scorer):
     """The loaded script. Raises whatever its `init` raises."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._module = _load(path)
         init: Any = getattr(self._module, "init", None)
         self._run: Callable[..., Any] = getattr(self._module, "run", None) or _no_run(path)
@@ -51,11 +52,17 @@ class EntryScript(Scorer):
         try:
             return to_response(self._run(*arguments, **options))
         except Exception as error:
+            if self._schema[0] and not self._has_begun(error):
+                return error_response(f"the request does not fit the script: {error}", 400)
             sys.stderr.write(f"request {request.headers.get('x-request-id', 'without an id')} failed\n")
             traceback.print_exc()
             return error_response(f"{type(error).__name__}: {error}", 500)
         finally:
             SERVICE.request = None
+
+    def _has_begun(self, error: Exception) -> bool:
+        """Whether the script's own code has run, and not only decorators that parse its arguments."""
+        return any(frame.f_code.co_filename == self._path for frame, _ in traceback.walk_tb(error.__traceback__))
 
     def _arguments(self, request: ScoreRequest) -> Any:
         options: dict[str, Any] = {"request_headers": Headers(request.headers)} if self._takes_headers else {}
@@ -66,7 +73,7 @@ class EntryScript(Scorer):
             return [text], options
         try:
             body = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _BadBody(f"the request is not JSON: {error}") from None
         if not isinstance(body, dict):
             raise _BadBody("the request is not a JSON object")

@@ -3,6 +3,9 @@
 Each request becomes a `Call` (arrays in, a function that turns arrays into a response). Calls of the same kind and
 shape are joined along the first dimension and evaluated at once; if that fails, each is evaluated alone, so that one
 bad request does not fail the others.
+
+A request that the model refuses is the client's error (400): it has values that are not finite, or the framework raises
+one of its errors for inputs while it still evaluates a good request. Everything else is the model's own failure (500).
 """
 
 from __future__ import annotations
@@ -17,9 +20,8 @@ from footplate.serving.worker.messages import (
     ScoreRequest,
     ScoreResponse,
     error_response,
-    json_response,
 )
-from footplate.serving.worker.tensors import Arrays, TensorSpec, np, rows
+from footplate.serving.worker.tensors import Arrays, TensorSpec, is_finite, np, rows, zeros
 
 
 class LoadedModel:
@@ -31,6 +33,7 @@ class LoadedModel:
     inputs: Sequence[TensorSpec] = ()
     outputs: Sequence[TensorSpec] = ()
     methods: Sequence[str] = ("predict",)
+    refusals: tuple[type[Exception], ...] = ()  # errors that the framework raises for inputs, among others
 
     @property
     def batches(self) -> bool:
@@ -41,6 +44,10 @@ class LoadedModel:
     def run(self, arrays: Arrays, method: str) -> Arrays:
         """Evaluate the model; the arrays have been checked against `inputs`."""
         raise NotImplementedError
+
+    def refuses(self, error: Exception) -> bool:
+        """Whether an error of `run` may come from its inputs."""
+        return isinstance(error, self.refusals)
 
     def to_onnx(self, arrays: Arrays) -> bytes:
         """Convert the model; `arrays` is a sample of its inputs."""
@@ -81,6 +88,7 @@ class ModelScorer(Scorer):
         self.framework = model.framework
         self.batches = model.batches
         self.protocols = tuple(readers)
+        self._good: Arrays = {}  # one row that the model has evaluated
 
     def describe(self) -> dict[str, Any]:
         inputs, outputs = ([spec.to_json() for spec in specs] for specs in (self._model.inputs, self._model.outputs))
@@ -111,6 +119,8 @@ class ModelScorer(Scorer):
             return reader(self._model, request)
         except Refused as error:
             return error_response(error.message, error.status, key)
+        except Exception as error:  # reading depends on nothing but the request
+            return error_response(f"the request cannot be read: {type(error).__name__}: {error}", 400, key)
 
     def _evaluate(self, calls: list[Call]) -> list[ScoreResponse]:
         try:
@@ -133,8 +143,29 @@ class ModelScorer(Scorer):
 
     def _one(self, call: Call) -> ScoreResponse:
         try:
-            return call.render(self._model.run(call.arrays, call.method))
+            results = self._model.run(call.arrays, call.method)
         except Refused as error:
             return error_response(error.message, error.status)
         except Exception as error:
-            return json_response({"message": f"{type(error).__name__}: {error}"}, 500)
+            status = 400 if self._is_at_fault(call, error) else 500
+            return error_response(f"{type(error).__name__}: {error}", status)
+        if not self._good:
+            self._good = {n: array[:1].copy() if self.batches else array for n, array in call.arrays.items()}
+        try:
+            return call.render(results)
+        except Exception as error:
+            return error_response(f"{type(error).__name__}: {error}", 500)
+
+    def _is_at_fault(self, call: Call, error: Exception) -> bool:
+        """Whether the request made the model fail."""
+        if not all(is_finite(array) for array in call.arrays.values()):
+            return True
+        return self._model.refuses(error) and self._is_well(call.method)
+
+    def _is_well(self, method: str) -> bool:
+        """Whether the model evaluates a request that it has evaluated before; zeros, if there was none yet."""
+        try:
+            self._model.run(self._good or {spec.name: zeros(spec) for spec in self._model.inputs}, method)
+        except Exception:
+            return False
+        return True

@@ -23,7 +23,6 @@ from footplate.serving.worker.tensors import (
     V2_TYPES,
     Arrays,
     TensorSpec,
-    check_shape,
     np,
     only,
     plain,
@@ -111,6 +110,8 @@ def _named(model: LoadedModel, method: str, results: Arrays) -> dict[str, Any]:
 def _read_inputs(model: LoadedModel, body: dict[str, Any], method: str) -> Call:
     inputs: dict[str, Any] = body["inputs"]
     wanted: Sequence[str] = body.get("outputFilter") or body.get("output_filter") or ()
+    if not isinstance(wanted, (list, tuple)):
+        raise Refused("'outputFilter' is not a list of names")
     if any(isinstance(value, dict) and "dims" in value for value in inputs.values()):
         arrays = to_arrays(model.inputs, {name: _onnx_tensor(name, value) for name, value in inputs.items()})
         return Call(arrays, lambda results: json_response({"outputs": _onnx_results(results, wanted)}), method)
@@ -305,7 +306,7 @@ def _read_infer(model: LoadedModel, request: ScoreRequest) -> Call:
     known = {spec.name: spec for spec in model.inputs}
     if set(values) != set(known):
         to_arrays(model.inputs, values)  # raises, and names the input that is missing or unknown
-    arrays = {name: check_shape(spec, values[name].astype(spec.dtype, copy=False)) for name, spec in known.items()}
+    arrays = {name: to_array(spec, values[name]) for name, spec in known.items()}
     outputs: list[dict[str, Any]] = body.get("outputs") or []
     by_default = bool((body.get("parameters") or {}).get("binary_data_output"))
     return Call(arrays, _v2_renderer(model, body.get("id"), outputs, by_default))
@@ -335,7 +336,7 @@ def _v2_tensor(item: Any, binary: memoryview) -> tuple[str, Any, memoryview]:
         raw, rest = binary[: int(size)], binary[int(size) :]
         flat = _texts(raw) if dtype == "object" else np.frombuffer(raw, dtype)
         return name, np.asarray(flat).reshape(shape), rest
-    except (KeyError, TypeError, ValueError, struct.error):
+    except (KeyError, TypeError, ValueError, OverflowError, struct.error):
         raise Refused(f"the data of input {name!r} is not {shape} of {item['datatype']}") from None
 
 
@@ -352,7 +353,7 @@ def _texts(raw: memoryview) -> Any:
 def _v2_renderer(
     model: LoadedModel, request_id: Any, wanted: list[dict[str, Any]], by_default: bool
 ) -> Callable[[Arrays], ScoreResponse]:
-    choices = {str(item.get("name")): item.get("parameters") or {} for item in wanted}
+    choices = {str(item.get("name")): dict(item.get("parameters") or {}) for item in wanted}
 
     def render(results: Arrays) -> ScoreResponse:
         outputs: list[dict[str, Any]] = []

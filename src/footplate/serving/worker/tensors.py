@@ -9,6 +9,7 @@ numpy is the user's own; it comes without types here, so everything of it is Any
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Dict
@@ -64,6 +65,8 @@ def to_array(spec: TensorSpec, value: Any) -> Any:
         array = np.asarray(value, dtype=object) if spec.dtype == "object" else _converted(value, spec.dtype)
     except (TypeError, ValueError, OverflowError):
         raise Refused(f"input {spec.name!r} is not an array of {spec.dtype}") from None
+    if array.dtype.kind == "f" and np.isinf(array).any():
+        raise Refused(f"input {spec.name!r} has numbers that are infinite, or too large for {spec.dtype}")
     return check_shape(spec, array)
 
 
@@ -71,9 +74,10 @@ def _converted(value: Any, dtype: str) -> Any:
     array = np.asarray(value)
     if array.dtype.kind in "OUSM" and np.dtype(dtype).kind not in "OUS":
         array = np.asarray(value, dtype=dtype)  # raises for ragged lists and for text
-    if np.dtype(dtype).kind in "iub" and array.dtype.kind == "f" and not np.array_equal(array, np.rint(array)):
-        raise ValueError("fractions")
-    return array.astype(dtype, copy=False)
+    converted = array.astype(dtype, copy=False)
+    if converted is not array and converted.dtype.kind in "iub" and not np.array_equal(converted, array):
+        raise ValueError("fractions, or numbers that the type cannot hold")
+    return converted
 
 
 def check_shape(spec: TensorSpec, array: Any) -> Any:
@@ -113,6 +117,19 @@ def rows(arrays: Arrays) -> int:
     """Return the length of the first dimension that all inputs share; 0 if there is none."""
     lengths = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
     return lengths.pop() if len(lengths) == 1 else 0
+
+
+def zeros(spec: TensorSpec) -> Any:
+    """Return zeros that fit an input: one in each dimension of any length."""
+    return np.zeros([size or 1 for size in spec.shape or ()], spec.dtype)
+
+
+def is_finite(array: Any) -> bool:
+    """Whether no value is missing, not a number, or infinite."""
+    if array.dtype.kind in "fc":
+        return bool(np.isfinite(array).all())
+    values = array.reshape(-1).tolist() if array.dtype.kind == "O" else ()
+    return all(value is not None and (not isinstance(value, float) or math.isfinite(value)) for value in values)
 
 
 def plain(array: Any) -> Any:

@@ -76,6 +76,21 @@ def test_input_schema_gives_parsed_arguments(score: Any) -> None:
     assert score(text, b"nonsense").status == 400
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b"{}", b'{"other": 1}', b'{"data": [[1, 2]], "more": 1}', b'{"data": [["a"]]}', b'{"data":' + b"[" * 100_000],
+)
+def test_arguments_that_do_not_fit_the_schema_are_the_clients_error(score: Any, body: bytes) -> None:
+    text = (
+        "import numpy\nfrom inference_schema.schema_decorators import input_schema\n"
+        "from inference_schema.parameter_types.numpy_parameter_type import NumpyParameterType\n"
+        "@input_schema('data', NumpyParameterType(numpy.array([[1.0, 2.0]])))\n"
+        "def run(data):\n return 1 / int(data[0][0])\n"
+    )
+    assert score(text, body).status == 400
+    assert score(text, b'{"data": [[0, 1]]}').status == 500  # the script's own failure
+
+
 RAW = """
 from footplate.serving.worker.raw_http import AMLResponse, rawhttp
 @rawhttp

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
+from footplate.serving.worker.loaders import load_model
 from footplate.serving.worker.messages import ScoreRequest, ScoreResponse
 from footplate.serving.worker.model_scorer import LoadedModel, ModelScorer
 from footplate.serving.worker.payloads import READERS
@@ -230,3 +237,111 @@ def test_v2_refuses_tensors_that_do_not_fit(body: Any, words: str) -> None:
 
 def test_v2_knows_no_other_model() -> None:
     assert ask(Doubling(), {}, "v2/models/other/infer").status == 404
+
+
+# ── Whose fault it is ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Picky(Doubling):
+    """A model whose framework raises LookupError for inputs; one that is broken raises it for every input."""
+
+    refusals = (LookupError,)
+    is_broken = False
+
+    def run(self, arrays: dict[str, Any], method: str) -> dict[str, Any]:
+        if self.is_broken or (arrays["x"] > 100).any():
+            raise LookupError("no such row")
+        if not np.isfinite(arrays["x"]).all():
+            raise AttributeError("no finite")
+        return super().run(arrays, method)
+
+
+class Narrow(Adding):
+    inputs = (TensorSpec("a", "int8", (None,)), TensorSpec("b", "bool", (None,)))
+
+
+@pytest.mark.parametrize("body", [b'{"data": [[NaN, 1]]}', b'{"data": [[null, 1]]}', b'{"data": [[101, 1]]}'])
+def test_values_that_the_model_refuses_are_the_clients_error(body: bytes) -> None:
+    model = Picky()
+    for _ in range(2):  # also before the model has answered anything
+        assert ask(model, body).status == 400
+        assert ask(model, {"data": [[1, 2]]}).status == 200
+
+
+def test_errors_for_inputs_of_a_model_that_always_fails_are_its_own() -> None:
+    model = Picky()
+    scorer = ModelScorer(model, READERS)
+    assert [found.status for found in scorer.answer([request([1, 2])])] == [200]
+    model.is_broken = True
+    (found,) = scorer.answer([request([1, 2])])
+    assert (found.status, json.loads(found.body)) == (500, {"message": "LookupError: no such row"})
+
+
+@pytest.mark.parametrize(
+    "estimator, data, status",
+    [
+        (LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[None]], 400),
+        (LinearRegression().fit([[0.0], [1.0]], [1.0, 3.0]), [[1.0, 2.0]], 400),
+        (DecisionTreeRegressor().fit([[0.0], [1.0]], [1.0, 3.0]), [[1e300]], 400),  # it computes in float32
+        (HistGradientBoostingRegressor().fit([[0.0], [1.0]], [1.0, 3.0]), [[None]], 200),  # missing values are allowed
+        (LinearRegression(), [[1.0]], 500),  # not fitted
+    ],
+)
+def test_models_of_sklearn_refuse_inputs_with_400(tmp_path: Path, estimator: Any, data: Any, status: int) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(estimator))
+    found = ask(load_model(str(tmp_path / "model.pkl"), "ScikitLearn", {}), {"data": data})
+    assert found.status == status, found.body
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize(
+    "model, body, words",
+    [
+        (Doubling(), b'{"data": [[Infinity, 1]]}', "infinite, or too large for float32"),
+        (Doubling(), b'{"data": [[1e999, 1]]}', "infinite, or too large for float32"),
+        (Doubling(), b'{"data": [[1e39, 1]]}', "infinite, or too large for float32"),
+        (Doubling(), b'{"data": [[1' + b"0" * 400 + b", 1]]}", "is not an array of float32"),
+        (Narrow(), b'{"data": {"a": [300], "b": [1]}}', "'a' is not an array of int8"),
+        (Narrow(), b'{"data": {"a": [3], "b": [2]}}', "'b' is not an array of bool"),
+    ],
+)
+def test_numbers_that_the_input_cannot_hold_are_refused(model: LoadedModel, body: bytes, words: str) -> None:
+    found = ask(model, body)
+    assert found.status == 400 and words in json.loads(found.body)["message"]
+
+
+ODD: list[Any] = [5, None, [], "x", [[]], {"a": 1}, [None], [5], 10**400]
+
+
+@pytest.mark.parametrize(
+    "path, template",
+    [
+        ("score", {"data": [[1, 2]], "method": "predict"}),
+        ("score", {"inputs": {"x": [[1, 2]]}, "outputFilter": ["y"]}),
+        ("score", {"inputs": {"x": {"dims": [1, 2], "floatData": [1, 2], "rawData": "", "dataType": 1}}}),
+        ("v1/models/twice:predict", {"instances": [{"b64": "x"}]}),
+        ("v1/models/twice:predict", {"inputs": {"x": {"b64": "x"}}}),
+        ("v2/models/twice/infer", {"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2],
+                                               "parameters": {"binary_data_size": None}}],
+                                   "outputs": [{"name": "y", "parameters": {}}], "parameters": {}}),
+    ],
+)  # fmt: skip
+def test_no_request_fails_the_model_or_its_neighbours(path: str, template: Any) -> None:
+    good = request([1, 2])
+    for body in _variations(template):
+        requests = [good, ScoreRequest(json.dumps(body).encode(), path, headers={}), good]
+        statuses = [found.status for found in ModelScorer(Doubling(), READERS).answer(requests)]
+        assert statuses[::2] == [200, 200] and statuses[1] in (200, 400), (body, statuses)
+
+
+def _variations(value: Any) -> Iterator[Any]:
+    """Yield copies of a document with each of its values replaced by odd ones."""
+    yield from ODD
+    if isinstance(value, dict):
+        pairs: dict[str, Any] = value
+        for name, inner in pairs.items():
+            yield from ({**pairs, name: other} for other in _variations(inner))
+    elif isinstance(value, list):
+        items: list[Any] = value
+        for place, inner in enumerate(items):
+            yield from ([*items[:place], other, *items[place + 1 :]] for other in _variations(inner))

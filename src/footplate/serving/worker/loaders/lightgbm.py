@@ -16,6 +16,7 @@ class LightGBMModel(LoadedModel):
     """A booster."""
 
     framework = "LightGBM"
+    refusals = (lightgbm.basic.LightGBMError, ValueError, TypeError)
 
     def __init__(self, file: str, threads: int) -> None:
         self._booster = lightgbm.Booster(model_file=file)

@@ -37,6 +37,10 @@ class OnnxModel(LoadedModel):
     """An inference session."""
 
     framework = "Onnx"
+    refusals = (
+        ort.capi.onnxruntime_pybind11_state.InvalidArgument,
+        ort.capi.onnxruntime_pybind11_state.RuntimeException,
+    )
 
     def __init__(self, path: str, threads: int, gpu: bool) -> None:
         settings = ort.SessionOptions()

@@ -15,6 +15,7 @@ class SklearnModel(LoadedModel):
     """An estimator with `predict`. As on Azure, `predict_proba` is called by default where the model has it."""
 
     framework = "ScikitLearn"
+    refusals = (ValueError, TypeError)
 
     def __init__(self, estimator: Any) -> None:
         if not hasattr(estimator, "predict"):
@@ -40,6 +41,9 @@ class SklearnModel(LoadedModel):
         if self._columns and pandas is not None:
             data = pandas.DataFrame(data, columns=self._columns).infer_objects()
         return {method: np.asarray(getattr(self._estimator, method)(data))}
+
+    def refuses(self, error: Exception) -> bool:
+        return super().refuses(error) and not isinstance(error, AttributeError)  # NotFittedError is both
 
     def to_onnx(self, arrays: Arrays) -> bytes:
         """Convert with skl2onnx; a classifier has the outputs `label` and `probabilities`."""

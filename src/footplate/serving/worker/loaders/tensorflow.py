@@ -20,6 +20,7 @@ class SavedModel(LoadedModel):
     """The serving signature of a SavedModel."""
 
     framework = "TensorFlow"
+    refusals = (tf.errors.InvalidArgumentError, ValueError, TypeError)
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -49,6 +50,7 @@ class KerasModel(LoadedModel):
     """A Keras model with its inputs by name."""
 
     framework = "TensorFlow"
+    refusals = (tf.errors.InvalidArgumentError, ValueError, TypeError)
 
     def __init__(self, file: str) -> None:
         self._model = tf.keras.models.load_model(file, compile=False)

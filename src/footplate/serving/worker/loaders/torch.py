@@ -17,6 +17,7 @@ class TorchModel(LoadedModel):
     """A callable that takes and returns tensors, on the GPU where there is one."""
 
     framework = "PyTorch"
+    refusals = (RuntimeError, ValueError, TypeError, IndexError)
 
     def __init__(self, module: Any, inputs: Sequence[TensorSpec], file: str) -> None:
         self._file = file

@@ -16,6 +16,7 @@ class XGBoostModel(LoadedModel):
     """A booster."""
 
     framework = "XGBoost"
+    refusals = (xgboost.core.XGBoostError, ValueError, TypeError)
 
     def __init__(self, file: str) -> None:
         self._booster = xgboost.Booster(model_file=file)
