@@ -127,6 +127,24 @@ def test_a_version_that_fails_under_load_is_rolled_back(ws: Workspace, model: Mo
     assert service.state == "Healthy"
 
 
+def test_bad_requests_do_not_roll_a_good_version_back(ws: Workspace, model: Model, tmp_path: Path, home: Path) -> None:
+    script = "import json\ndef run(data):\n return sum(json.loads(data)['points'])\n"
+    service = deploy(ws, "steady", model, answering(tmp_path / "one", script))
+    service.change(inference_config=answering(tmp_path / "two", script), rollback_seconds=300)
+    service.wait_for_deployment()
+    url = urlsplit(str(service.scoring_uri))
+    connection = http.client.HTTPConnection(str(url.hostname), url.port, timeout=90)
+    looks: set[float] = set()  # of the server, which follow those of the gateway
+    while len(looks) < 5:
+        connection.request("POST", url.path, b'{"points": [NaN, "a"]}')
+        response = connection.getresponse()
+        assert (response.status, b"TypeError" in response.read()) == (500, True)
+        if service.versions[-1].errors >= 40:
+            looks.add(json.loads((home / "serving" / "status.json").read_text())["time"])
+    assert [(version.state, version.weight) for version in service.versions] == [("ready", 0.0), ("ready", 100.0)]
+    assert service.run('{"points": [1, 2]}') == 3
+
+
 def test_killed_processes_under_load_come_back(ws: Workspace, model: Model, tmp_path: Path, home: Path) -> None:
     service = deploy(ws, "stubborn", model, saying(tmp_path, "one"), replicas=2)
     with Load(service).running() as load:

@@ -57,13 +57,18 @@ WAIT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class VersionSight:
-    """A version as its runs and the gateway report it. Requests, errors and p99 are of the last minute."""
+    """A version as its runs and the gateway report it. Requests, errors and p99 are of the last minute.
+
+    `faults` are failures, and `slow` slow answers, to requests that one of its rivals answers, and faster.
+    """
 
     healthy: int = 0
     queue: int = 0
     running: int = 0
     requests: int = 0
     errors: int = 0
+    faults: int = 0
+    slow: int = 0
     p99_seconds: Optional[float] = None
     failures: int = 0  # attempts of replicas that ended
     ended: bool = False  # its group
@@ -228,8 +233,7 @@ def _rolled_back(record: EndpointRecord, versions: List[VersionRecord], seen: Se
     if rules.seconds <= 0 or not tried:
         return versions
     new = max(tried, key=lambda v: v.number)
-    served = {share.number for share in new.before if share.weight > 0 and not share.shadow}
-    old = [v for v in versions if v.state == READY and v.number in served]
+    old = _from_before(versions, new)
     why = _does_badly(seen.get(new.number, NOTHING), [seen.get(v.number, NOTHING) for v in old], rules)
     if not old or not new.weight or why is None:
         return _without_standbys(versions, new, rules, now)
@@ -238,6 +242,19 @@ def _rolled_back(record: EndpointRecord, versions: List[VersionRecord], seen: Se
     cause = Cause("rolled_back", message, f"see its output with: footplate endpoints logs {record.name}")
     failed = replace(new, state=FAILED, weight=0.0, since=now, cause=cause)
     return restore([failed if v.number == new.number else v for v in versions], new.before, now)
+
+
+def _from_before(versions: Sequence[VersionRecord], new: VersionRecord) -> List[VersionRecord]:
+    """Return the versions that had requests before the new one, and could take them again."""
+    served = {share.number for share in new.before if share.weight > 0 and not share.shadow}
+    return [v for v in versions if v.state == READY and v.number in served]
+
+
+def rivals_of(record: EndpointRecord, version: VersionRecord) -> List[int]:
+    """Return the versions that a version which may be rolled back is compared with."""
+    if not version.before or version.shadow or record.settings.rollback.seconds <= 0 or has_names(record):
+        return []
+    return [v.number for v in _from_before(record.versions, version)]
 
 
 def _without_standbys(
@@ -257,11 +274,12 @@ def _does_badly(new: VersionSight, old: Sequence[VersionSight], rules: Rollback)
         return None
     requests = sum(sight.requests for sight in old)
     before = sum(sight.errors for sight in old) / requests if requests else 0.0
-    share = new.errors / new.requests
+    share = new.faults / new.requests
     if share > before + rules.error_share:
         return f"{share:.0%} of its requests failed, before it was {before:.0%}"
     usual = max((sight.p99_seconds or 0.0 for sight in old), default=0.0)
-    if usual and new.p99_seconds and new.p99_seconds > rules.slower_times * usual:
+    is_slow = new.slow * 100 >= new.requests
+    if is_slow and usual and new.p99_seconds and new.p99_seconds > rules.slower_times * usual:
         return f"its 99th percentile is {new.p99_seconds:.3g} s, before it was {usual:.3g} s"
     return None
 

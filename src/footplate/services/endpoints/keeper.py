@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 SOON, LATER = 0.1, 1.0
 OVER = (STOPPED, FAILED)
-_FIGURES = ("healthy", "queue", "running", "requests", "errors", "p99_seconds")
+_FIGURES = ("healthy", "queue", "running", "requests", "errors", "faults", "slow", "p99_seconds")
 
 
 class Keeper:
@@ -191,13 +191,17 @@ class Keeper:
             "tls": None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
             "collect": str(self._files.collected(record)) if settings.collect_share else None,
             "collect_share": settings.collect_share,
-            "versions": {str(v.number): self._version_route(record.workspace, v) for v in routed},
+            "versions": {str(v.number): self._version_route(record, v) for v in routed},
         }
         return described
 
-    def _version_route(self, workspace: str, version: VersionRecord) -> dict[str, Any]:
+    def _version_route(self, record: EndpointRecord, version: VersionRecord) -> dict[str, Any]:
         is_shadow = version.shadow and version.state == READY
-        return {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(workspace, version)}
+        route = {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(record.workspace, version)}
+        rivals = rollouts.rivals_of(record, version)
+        if rivals:
+            route.update(rivals=list(map(str, rivals)), slower_times=record.settings.rollback.slower_times)
+        return route
 
 
 def token_secret(store: Storage, record: EndpointRecord) -> str:

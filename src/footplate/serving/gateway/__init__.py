@@ -5,6 +5,7 @@
     http             HTTP/1.1 on the front side
     application      from a request to a service: paths, keys, CORS, swagger, health
     dispatch         queues, batches, weights, retries
+    second_opinion   whether a new version or a request is to blame for a failure
     worker_link      the connection to one worker
     tunnels          connections that workers on other machines have opened
     authentication   keys and tokens

@@ -18,6 +18,7 @@ from typing import Any
 from footplate.serving.gateway.kept_rows import keep_rows
 from footplate.serving.gateway.metrics import VersionMetrics
 from footplate.serving.gateway.routes import Service, Version
+from footplate.serving.gateway.second_opinion import SecondOpinion
 from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_accepted, keep_connected
 from footplate.serving.worker.data_collector import KeptRows
 
@@ -37,6 +38,8 @@ class Pending:
     deadline: float
     tries: int = 0
     is_over: bool = False
+    is_copy: bool = False  # for a second opinion: it does not count
+    work: float = 0.0  # seconds that a worker was busy with it; its part of those of a batch
 
 
 def unavailable(message: str) -> Answer:
@@ -57,6 +60,7 @@ class VersionPool:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._by_path: dict[str, WorkerLink] = {}
         self._leaving: dict[WorkerLink, asyncio.Task[None]] = {}
+        self.copies = 0  # for second opinions, on their way
         self._sweeper = asyncio.get_running_loop().call_later(1.0, self._sweep)
 
     # ── What the server decides ───────────────────────────────────────────────────────────────────────────────────────
@@ -119,18 +123,19 @@ class VersionPool:
 
     # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def submit(self, item: dict[str, Any], body: bytes, done: Done) -> None:
-        """Queue one request; `done` is called once, now or later."""
+    def submit(self, item: dict[str, Any], body: bytes, done: Done, is_copy: bool = False) -> Pending | None:
+        """Queue one request; `done` is called once, now or later. Return None if the queue is full."""
         now = time.monotonic()
-        pending = Pending(item, body, done, now, now + self.service.limits.timeout_seconds)
+        pending = Pending(item, body, done, now, now + self.service.limits.timeout_seconds, is_copy=is_copy)
         if len(self._queue) >= self.service.limits.queue:
             self._finish(pending, unavailable("too many requests are waiting"))
-            return
+            return None
         self._queue.append(pending)
         for link in self._links:
             if link.is_free:
                 self._on_free(link)
                 break
+        return pending
 
     @property
     def hello(self) -> dict[str, Any]:
@@ -174,10 +179,13 @@ class VersionPool:
             return
         self._in_flight[link] = batch
         self.metrics.batches.add(len(batch))
-        link.send([p.item for p in batch], [p.body for p in batch], lambda answers: self._on_answers(link, answers))
+        began = time.monotonic()
+        link.send([p.item for p in batch], [p.body for p in batch], lambda found: self._on_answers(link, found, began))
 
-    def _on_answers(self, link: WorkerLink, answers: list[Answer]) -> None:
+    def _on_answers(self, link: WorkerLink, answers: list[Answer], began: float) -> None:
+        work = (time.monotonic() - began) / max(1, len(answers))
         for pending, answer in zip(self._in_flight.pop(link, []), answers, strict=False):
+            pending.work = work
             self._finish(pending, answer)
 
     def _on_lost(self, link: WorkerLink) -> None:
@@ -201,7 +209,8 @@ class VersionPool:
     def _finish(self, pending: Pending, answer: Answer) -> None:
         if not pending.is_over:
             pending.is_over = True
-            self.metrics.answered(answer[0], time.monotonic() - pending.began)
+            if not pending.is_copy:
+                self.metrics.answered(answer[0], time.monotonic() - pending.began, pending.work)
             pending.done(answer)
 
     def _sweep(self) -> None:
@@ -259,7 +268,14 @@ class ServicePool:
             done(unavailable("the service has no version that takes requests"))
             return
         shadows = [pool for pool in self.pools.values() if pool.version.shadow]
-        chosen.submit(item, body, _Comparison(done, shadows, item, body).done if shadows else done)
+        if shadows:
+            done = _Comparison(done, shadows, item, body).done
+        rivals = [self.pools[name] for name in chosen.version.rivals if name in self.pools]
+        if rivals:
+            opinion = SecondOpinion(chosen, rivals, item, body, done)
+            opinion.pending = chosen.submit(item, body, opinion.done)
+        else:
+            chosen.submit(item, body, done)
 
     def choose(self) -> VersionPool | None:
         """Return the version for the next request."""

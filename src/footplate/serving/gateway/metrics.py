@@ -35,6 +35,22 @@ class Histogram:
         yield f"{name}_count{{{labels}}} {total}"
 
 
+class RecentCount:
+    """Events of the last minute."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=_RECENT_MOST)
+
+    def add(self) -> None:
+        self._times.append(time.monotonic())
+
+    def count(self) -> int:
+        since = time.monotonic() - _RECENT_SECONDS
+        while self._times and self._times[0] < since:
+            self._times.popleft()
+        return len(self._times)
+
+
 class VersionMetrics:
     """Figures of one version of a service."""
 
@@ -45,25 +61,32 @@ class VersionMetrics:
         self.batches = Histogram(SIZES)
         self.retries = 0
         self.shadow_differences = 0
-        self._recent: deque[tuple[float, float, bool]] = deque(maxlen=_RECENT_MOST)
+        self.faults = RecentCount()  # failures that a version from before does not have
+        self.slow = RecentCount()  # answers that such a version gives much faster
+        self.p99_work: float | None = None
+        self._recent: deque[tuple[float, float, bool, float]] = deque(maxlen=_RECENT_MOST)
 
-    def answered(self, status: int, seconds: float) -> None:
+    def answered(self, status: int, seconds: float, work: float) -> None:
+        """Count an answer, the time since its request, and the part of it that a worker was busy with it."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
         self.seconds.add(seconds)
-        self._recent.append((time.monotonic(), seconds, status >= 500))
+        self._recent.append((time.monotonic(), seconds, status >= 500, work))
 
     def recent(self) -> dict[str, float | int | None]:
         """Return requests, errors and percentiles of the last minute."""
         since = time.monotonic() - _RECENT_SECONDS
         while self._recent and self._recent[0][0] < since:
             self._recent.popleft()
-        times = sorted(seconds for _, seconds, _ in self._recent)
-        errors = sum(failed for _, _, failed in self._recent)
+        times = sorted(seconds for _, seconds, _, _ in self._recent)
+        errors = sum(failed for _, _, failed, _ in self._recent)
+        self.p99_work = _p99(sorted(work for _, _, _, work in self._recent if work)) or self.p99_work
         return {
             "requests": len(times),
             "errors": errors,
+            "faults": self.faults.count(),
+            "slow": self.slow.count(),
             "p50_seconds": times[len(times) // 2] if times else None,
-            "p99_seconds": times[min(len(times) - 1, len(times) * 99 // 100)] if times else None,
+            "p99_seconds": _p99(times),
         }
 
     def families(self, queue: int, workers: int) -> Iterable[Iterable[str]]:
@@ -75,6 +98,10 @@ class VersionMetrics:
         yield [f"footplate_workers{{{self.labels}}} {workers}"]
         yield [f"footplate_retries_total{{{self.labels}}} {self.retries}"]
         yield [f"footplate_shadow_differences_total{{{self.labels}}} {self.shadow_differences}"]
+
+
+def _p99(ordered: list[float]) -> float | None:
+    return ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] if ordered else None
 
 
 FAMILIES = (

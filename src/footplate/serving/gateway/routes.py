@@ -27,7 +27,8 @@ class Version:
     """One version of a service. `weight` is its share of the requests; a shadow gets copies of all of them.
 
     `sockets` are paths of workers on this machine, `tunnels` the runs of workers on others, which connect to us.
-    `model_data` is the directory for rows that the latter collect.
+    `model_data` is the directory for rows that the latter collect. A version that may be rolled back has `rivals`, the
+    versions from before it, and fails if it is `slower_times` slower than they are.
     """
 
     name: str
@@ -36,6 +37,8 @@ class Version:
     sockets: tuple[str, ...] = ()
     tunnels: tuple[str, ...] = ()
     model_data: str | None = None
+    rivals: tuple[str, ...] = ()
+    slower_times: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ def _service(name: str, given: dict[str, Any]) -> Service:
             tuple(v.get("sockets", ())),
             tuple(v.get("tunnels", ())),
             v.get("model_data"),
+            tuple(v.get("rivals", ())),
+            float(v.get("slower_times", 5)),
         )
         for key, v in given.pop("versions", {}).items()
     )

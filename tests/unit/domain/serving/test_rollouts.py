@@ -28,6 +28,7 @@ from footplate.domain.serving.rollouts import (
     is_settled,
     rebalanced,
     removed,
+    rivals_of,
     split_traffic,
     state_of,
 )
@@ -140,7 +141,9 @@ def test_errors_of_the_new_version_bring_the_old_one_back() -> None:
     record = service(version(1, READY, 100.0), version(2), rollback=Rollback(seconds=60))
     swapped = advance(advance(record, {1: UP, 2: UP}, 1.0), {1: UP, 2: UP}, 1.1)
     assert states(swapped) == [(READY, 0.0), (READY, 100.0)]
-    good, bad = replace(UP, requests=100), replace(UP, requests=100, errors=30)
+    harmless = replace(UP, requests=100, errors=90)
+    assert advance(swapped, {1: UP, 2: harmless}, 2.0) is swapped, "version 1 fails these requests, too"
+    good, bad = replace(UP, requests=100), replace(UP, requests=100, errors=30, faults=30)
     assert advance(swapped, {1: good, 2: good}, 2.0) is swapped
     after = advance(swapped, {1: good, 2: bad}, 2.0)
     assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
@@ -150,12 +153,20 @@ def test_errors_of_the_new_version_bring_the_old_one_back() -> None:
 def test_a_slow_version_is_rolled_back_and_a_good_one_stays() -> None:
     record = took_over(service(version(1, READY, 100.0), version(2), rollback=Rollback(seconds=60)))
     old = replace(UP, requests=100, p99_seconds=0.01)
-    slow = replace(UP, requests=100, p99_seconds=0.2)
+    slow = replace(UP, requests=100, p99_seconds=0.2, slow=2)
+    assert advance(record, {1: old, 2: replace(slow, slow=0)}, 2.0) is record, "large requests are not its fault"
     assert states(advance(record, {1: old, 2: slow}, 2.0)) == [(READY, 100.0), (FAILED, 0.0)]
     assert states(advance(record, {1: old, 2: old}, 62.0))[0] == (DRAINING, 0.0)
 
 
-BAD = replace(UP, requests=100, errors=30)
+BAD = replace(UP, requests=100, errors=30, faults=30)
+
+
+def test_only_versions_on_trial_are_compared_with_those_before_them() -> None:
+    old = (version(1, READY, 70.0), version(2, READY, 0.0), version(3, READY, 30.0))
+    record = took_over(service(*old, version(4), rollback=Rollback(seconds=60)))
+    assert [rivals_of(record, v) for v in record.versions] == [[], [], [], [1, 3]]
+    assert rivals_of(replace(record, settings=ServiceSettings()), record.versions[3]) == []
 
 
 def took_over(record: EndpointRecord) -> EndpointRecord:

@@ -88,7 +88,7 @@ def test_the_shares_always_add_up_to_100(record: EndpointRecord, data: st.DataOb
         elif act == "remove" and [v for v in ready if v.number != number]:
             record = removed(record, number, now)
         else:
-            kinds = [VersionSight(healthy=1, followed=True), VersionSight(requests=50, errors=40, healthy=1)]
+            kinds = [VersionSight(healthy=1, followed=True), VersionSight(requests=50, errors=40, faults=40, healthy=1)]
             seen = {v.number: data.draw(st.sampled_from(kinds)) for v in record.versions}
             record = advance(record, seen, now)
         assert total(record) == pytest.approx(100), act
