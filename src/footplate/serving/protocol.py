@@ -7,9 +7,10 @@ as those bytes, one after the other, and `n` of each item says how long its part
 from __future__ import annotations
 
 import json
+import re
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, cast
 
 HEADER = struct.Struct("<IQ")
@@ -24,6 +25,14 @@ SILENT_SECONDS = 3 * PING_SECONDS
 
 MAX_META = 16 << 20
 MAX_PAYLOAD = 1 << 32
+
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_OF_THE_CONNECTION = frozenset(
+    ("connection", "content-length", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade")
+)
+"""Headers that the gateway sets itself: it sends each response in one piece, on a connection that it manages."""
 
 
 class BadFrame(Exception):
@@ -91,6 +100,23 @@ def _read(stream: BinaryIO, length: int) -> bytes | None:
         pieces.append(piece)
         length -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def check_status(status: Any) -> int:
+    """Return the status of a final response, or raise ValueError: a script may set anything."""
+    if type(status) is int and 200 <= status <= 599:
+        return status
+    raise ValueError(f"the status of the response is {status!r}, not a whole number from 200 to 599")
+
+
+def check_headers(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a response without those of the connection; raise ValueError for one that is not HTTP."""
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a header")
+        if not isinstance(value, str) or not _VALUE.fullmatch(value):
+            raise ValueError(f"the header {name} has the value {value!r}, which is not one line of Latin-1 text")
+    return {name: value for name, value in headers.items() if name.lower() not in _OF_THE_CONNECTION}
 
 
 def detect_loss(connection: socket.socket) -> None:

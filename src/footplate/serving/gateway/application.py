@@ -125,7 +125,8 @@ def _reply_with(
     extra = {**dict.fromkeys(_ID_HEADERS, request_id), **_cors(service, request)}
 
     def reply(response: HttpResponse) -> None:
-        headers = {**response.headers, **extra}
+        headers = {name: value for name, value in response.headers.items() if name.lower() not in extra}
+        headers.update(extra)
         respond(HttpResponse(response.status, response.body, response.content_type, headers))
 
     return reply

@@ -184,7 +184,7 @@ class VersionPool:
 
     def _on_answers(self, link: WorkerLink, answers: list[Answer], began: float) -> None:
         work = (time.monotonic() - began) / max(1, len(answers))
-        for pending, answer in zip(self._in_flight.pop(link, []), answers, strict=False):
+        for pending, answer in zip(self._in_flight.pop(link, []), answers, strict=True):
             pending.work = work
             self._finish(pending, answer)
 

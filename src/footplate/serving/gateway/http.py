@@ -21,6 +21,7 @@ BODY_SECONDS = 60.0
 IDLE_SECONDS = 75.0
 _HEADER_OVERHEAD = 32  # of each header in memory, so that many small ones are bounded, too
 _PIPELINED = 64
+_WITHOUT_BODY = (204, 304)
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -45,15 +46,15 @@ class HttpResponse:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def encode(self, keep_alive: bool, head: bool = False) -> bytes:
+        is_empty = self.status in _WITHOUT_BODY  # clients would take a body for the next response
         lines = [
             f"HTTP/1.1 {self.status} {_REASONS.get(self.status, '')}",
-            f"content-type: {self.content_type}",
-            f"content-length: {len(self.body)}",
+            *(() if is_empty else (f"content-type: {self.content_type}", f"content-length: {len(self.body)}")),
             *(f"{name}: {value}" for name, value in self.headers.items()),
             "connection: keep-alive" if keep_alive else "connection: close",
             "\r\n",
         ]
-        return "\r\n".join(lines).encode("latin-1", "replace") + (b"" if head else self.body)
+        return "\r\n".join(lines).encode("latin-1", "replace") + (b"" if head or is_empty else self.body)
 
 
 Respond = Callable[[HttpResponse], None]

@@ -7,13 +7,25 @@ another machine opens it (`tunnels`), and again when it breaks.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Callable
 from typing import Any, cast
 
-from footplate.serving.protocol import HEADER, PING_SECONDS, BadFrame, pack, parse_meta, split, unpack_header
+from footplate.serving.protocol import (
+    HEADER,
+    PING_SECONDS,
+    BadFrame,
+    check_headers,
+    check_status,
+    pack,
+    parse_meta,
+    split,
+    unpack_header,
+)
 from footplate.serving.worker.data_collector import KeptRows
+from footplate.serving.worker.messages import JSON
 
 RETRY_SECONDS = (0.02, 0.2)
 MOST_PINGS = 2
@@ -39,6 +51,7 @@ class WorkerLink(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", None)
         self._buffer = bytearray()
         self._done: Callable[[list[Answer]], None] | None = None
+        self._batch = 0  # requests in the batch in flight
         self.hello: dict[str, Any] = {}
         self.is_leaving = False
         self._pings = 0  # without an answer
@@ -50,7 +63,7 @@ class WorkerLink(asyncio.Protocol):
 
     def send(self, items: list[dict[str, Any]], bodies: list[bytes], done: Callable[[list[Answer]], None]) -> None:
         """Send a batch; `done` is called with the answers in order, or never if the connection is lost."""
-        self._done = done
+        self._done, self._batch = done, len(items)
         self._transport.writelines(pack({"batch": 0, "items": items}, bodies))
 
     def ping(self) -> None:
@@ -107,19 +120,38 @@ class WorkerLink(asyncio.Protocol):
         if "hello" in meta:
             self.hello = meta
         elif "items" in meta:
-            items: list[dict[str, Any]] = meta["items"]
-            kept: list[dict[str, Any]] = meta.get("kept", [])
-            parts = [bytes(part) for part in split(memoryview(payload), [*items, *kept])]
-            answers: list[Answer] = [
-                (item["s"], item["t"], dict(item.get("h") or {}), part)
-                for item, part in zip(items, parts, strict=False)
-            ]
-            for each, part in zip(kept, parts[len(items) :], strict=True):
-                self._on_kept(KeptRows(each["path"], each["header"], part.decode("utf-8", "replace")))
+            answers, kept = _parse_answers(meta, payload)
             done, self._done = self._done, None
-            if done is not None:
-                done(answers)
+            if done is None or len(answers) != self._batch:
+                raise BadFrame(f"{len(answers)} answers to a batch of {self._batch}")
+            for rows in kept:
+                self._on_kept(rows)
+            done(answers)
         self._on_free(self)
+
+
+def _parse_answers(meta: dict[str, Any], payload: bytes) -> tuple[list[Answer], list[KeptRows]]:
+    try:
+        items: list[dict[str, Any]] = meta["items"]
+        kept: list[dict[str, Any]] = meta.get("kept", [])
+        parts = [bytes(part) for part in split(memoryview(payload), [*items, *kept])]
+        answers = [_answer(item, part) for item, part in zip(items, parts, strict=False)]
+        texts = [part.decode("utf-8", "replace") for part in parts[len(items) :]]
+        return answers, [KeptRows(each["path"], each["header"], text) for each, text in zip(kept, texts, strict=True)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadFrame(f"the answers of a worker are not as agreed: {error!r}") from None
+
+
+def _answer(item: dict[str, Any], body: bytes) -> Answer:
+    """Return what a worker answered; one that is not HTTP is its failure, and reaches neither clients nor figures."""
+    content_type, headers = item.get("t"), item.get("h")
+    try:
+        if content_type == JSON and not headers:  # most are
+            return check_status(item.get("s")), JSON, {}, body
+        sent = check_headers({**(headers or {}), "content-type": content_type})
+        return check_status(item.get("s")), sent.pop("content-type"), sent, body
+    except (TypeError, ValueError) as error:
+        return 500, JSON, {}, json.dumps({"message": str(error)}).encode()
 
 
 async def keep_connected(path: str, make: Callable[[], WorkerLink]) -> None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any, Callable, Dict, TypeVar
+import numbers
+from typing import Any, Callable, Dict, Tuple, TypeVar
 from urllib.parse import parse_qsl
 
+from footplate.serving.protocol import check_headers, check_status
 from footplate.serving.worker.messages import JSON, ScoreRequest, ScoreResponse
 
 RAW_HTTP = "__footplate_raw_http__"
@@ -199,13 +201,28 @@ class AMLResponse:
 
         Returns:
             The response.
+
+        Raises:
+            ValueError: The status or a header is not one of HTTP.
         """
-        headers = dict(self.headers)
-        chosen = next((headers.pop(name) for name in list(headers) if name.lower() == "content-type"), self.mimetype)
+        status = check_status(_number(self.status_code))
+        headers = check_headers({name: str(value) for name, value in self.headers.items()})
+        chosen = next((headers.pop(name) for name in list(headers) if name.lower() == "content-type"), None)
+        content_type, body = self._content()
+        if not chosen and self.mimetype:
+            (chosen,) = check_headers({"Content-Type": self.mimetype}).values()
+        return ScoreResponse(status, body, chosen or content_type, headers)
+
+    def _content(self) -> Tuple[str, bytes]:
         if isinstance(self._message, (bytes, bytearray)):
-            return ScoreResponse(self.status_code, bytes(self._message), chosen or "application/octet-stream", headers)
+            return "application/octet-stream", bytes(self._message)
         if self._is_json:
-            return ScoreResponse(self.status_code, json.dumps(self._message).encode(), chosen or JSON, headers)
-        return ScoreResponse(
-            self.status_code, str(self._message).encode(), chosen or "text/html; charset=utf-8", headers
-        )
+            return JSON, json.dumps(self._message).encode()
+        return "text/html; charset=utf-8", str(self._message).encode()
+
+
+def _number(status: Any) -> Any:
+    """Return a status as a plain number if it is one of another kind, such as numpy's, or text ("404 Not Found")."""
+    if isinstance(status, str) and status[:3].isdigit():
+        return int(status.split()[0])
+    return int(status) if isinstance(status, numbers.Integral) else status

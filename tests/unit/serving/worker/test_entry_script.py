@@ -111,6 +111,49 @@ def test_rawhttp_gets_the_request_and_sets_the_response(score: Any) -> None:
     assert json.loads(score(RAW, b"", method="GET", query="a=1&b=2").body) == {"a": "1", "b": "2"}
 
 
+SET = """
+import numpy
+from footplate.serving.worker.raw_http import AMLResponse, rawhttp
+@rawhttp
+def run(request):
+    answer = AMLResponse('x', 200)
+    {change}
+    return answer
+"""
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ("answer.status_code = None", "status of the response is None"),
+        ("answer.status_code = 99", "status of the response is 99"),
+        ("answer.status_code = 600", "status of the response is 600"),
+        ("answer.status_code = 101", "status of the response is 101"),
+        ("answer.status_code = 200.5", "status of the response is 200.5"),
+        ("answer.headers['x\\ny'] = 'z'", "'x\\ny' is not the name of a header"),
+        ("answer.headers['x'] = 'y\\r\\nSet-Cookie: a=b'", "the header x has the value"),
+        ("answer.headers['content-type'] = 'a\\r\\n\\r\\nb'", "the header content-type has the value"),
+        ("answer.mimetype = 'a\\nb'", "the header Content-Type has the value"),
+        ("answer.headers['x'] = '\\u20ac'", "not one line of Latin-1 text"),
+    ],
+)
+def test_a_response_that_is_not_http_is_a_500_that_names_the_value(score: Any, change: str, words: str) -> None:
+    found = score(SET.format(change=change))
+    assert found.status == 500 and words in json.loads(found.body)["message"]
+
+
+@pytest.mark.parametrize("status", ["201", "'201'", "'201 Created'", "numpy.int64(201)"])
+def test_a_status_may_be_a_number_of_any_kind(score: Any, status: str) -> None:
+    found = score(SET.format(change=f"answer.status_code = {status}; answer.headers['X-Count'] = 5"))
+    assert (found.status, type(found.status), found.headers) == (201, int, {"X-Count": "5"})
+
+
+def test_headers_of_the_connection_are_left_to_the_gateway(score: Any) -> None:
+    change = "answer.headers.update({'Content-Length': '1000', 'transfer-encoding': 'chunked', 'Connection': 'close'})"
+    found = score(SET.format(change=change))
+    assert (found.status, found.headers) == (200, {})
+
+
 def test_rawhttp_reads_files_of_a_form(score: Any) -> None:
     body = (
         b'--x\r\nContent-Disposition: form-data; name="image"; filename="a.bin"\r\n'
