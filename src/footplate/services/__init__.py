@@ -66,7 +66,7 @@ from footplate.services.orchestration.queues import QueueReader
 from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
-from footplate.services.settings import read_engines, read_store
+from footplate.services.settings import read_engines, read_gateway_memory, read_store
 from footplate.services.shipments import ShipmentService
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
@@ -133,7 +133,8 @@ class Services:
         self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
     def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
-        files, gateway = VersionFiles(self.home, store, self.object_blobs.bring), GatewayProcess(self.home)
+        files = VersionFiles(self.home, store, self.object_blobs.bring)
+        gateway = GatewayProcess(self.home, read_gateway_memory(self.home))
         versions = VersionRuns(
             store, self.runs, self.orchestrator, files, self.models, self.computes.is_on_other_machines
         )

@@ -17,6 +17,9 @@ pass_environment =          names or patterns of further variables of the server
 full_disk_seconds = 3600    how long files of ended ranks wait for disk space until the run fails; or none
 direct_outputs = 64 MiB     from this size on, nodes upload files to the object store of [store]; or none
 
+[services]
+gateway_memory = 256 MiB    for bodies of requests and unread answers of all web services together
+
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
 
@@ -55,6 +58,7 @@ STORE = "store"
 ENGINES = "engines"
 SAMPLERS = "samplers"
 NOTIFICATIONS = "notifications"
+LEAST_GATEWAY_MEMORY = 1 << 20
 DEFAULT_FULL_DISK_SECONDS = 3600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
@@ -70,6 +74,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "computes": {"shapes": ("nearest", "exact")},
     "jobs": {"pass_environment": (), "full_disk_seconds": (), "direct_outputs": ()},
+    "services": {"gateway_memory": ()},
 }
 """The values of each setting; none if every value is allowed."""
 
@@ -87,6 +92,7 @@ class Settings:
     pass_environment: str = ""
     full_disk_seconds: str = f"{DEFAULT_FULL_DISK_SECONDS:g}"
     direct_outputs: str = "64 MiB"
+    gateway_memory: str = "256 MiB"
 
 
 def read_settings(home: Path) -> Settings:
@@ -101,6 +107,7 @@ def read_settings(home: Path) -> Settings:
                 found[name] = _check(path, section, name, value.strip())
     _full_disk_seconds(path, found.get("full_disk_seconds"))
     _direct_outputs(path, found.get("direct_outputs"))
+    _gateway_memory(path, found.get("gateway_memory"))
     return Settings(**found)
 
 
@@ -149,6 +156,18 @@ def _direct_outputs(path: Path, value: str | None) -> int | None:
     size = cache_limit.read_size(text)
     if size is None:
         raise InvalidInput(f"{path} says direct_outputs = {value}", "use a size such as 64 MiB, or none")
+    return size
+
+
+def read_gateway_memory(home: Path) -> int:
+    """Return the bytes that bodies and unread answers of web services may take."""
+    return _gateway_memory(home / NAME, read_section(home, "services").get("gateway_memory"))
+
+
+def _gateway_memory(path: Path, value: str | None) -> int:
+    size = cache_limit.read_size(Settings.gateway_memory if value is None else value)
+    if size is None or size < LEAST_GATEWAY_MEMORY:
+        raise InvalidInput(f"{path} says gateway_memory = {value}", "use a size of 1 MiB or more, such as 256 MiB")
     return size
 
 

@@ -80,8 +80,11 @@ def split(payload: memoryview, items: Iterable[dict[str, Any]]) -> Iterator[memo
     """Yield the part of each item."""
     start = 0
     for item in items:
-        end = start + int(item["n"])
-        if end > len(payload):
+        try:
+            end = start + int(item["n"])
+        except (KeyError, TypeError, ValueError):
+            raise BadFrame(f"{item!r:.100} is not an item of a frame") from None
+        if not start <= end <= len(payload):
             raise BadFrame("the items of a frame are longer than its bytes")
         yield payload[start:end]
         start = end
@@ -109,7 +112,7 @@ def check_status(status: Any) -> int:
     raise ValueError(f"the status of the response is {status!r}, not a whole number from 200 to 599")
 
 
-def check_headers(headers: Mapping[str, Any]) -> dict[str, str]:
+def check_headers(headers: Mapping[Any, Any]) -> dict[str, str]:
     """Return the headers of a response without those of the connection; raise ValueError for one that is not HTTP."""
     for name, value in headers.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -26,8 +26,9 @@ FRESH_SECONDS = 5.0
 
 
 class GatewayProcess:
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, memory: int) -> None:
         self._home = home
+        self._memory = memory
         self.folder = home / "serving"
         self._written: dict[str, Any] | None = None
         self._revision = 0
@@ -41,7 +42,7 @@ class GatewayProcess:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         revision = max(time.time_ns(), self._revision + 1)
-        document = json.dumps({"revision": revision, "services": services}).encode()
+        document = json.dumps({"revision": revision, "memory": self._memory, "services": services}).encode()
         atomic_write(self.folder / "routes.json", document, durable=True, mode=0o600)
         self._written, self._revision = services, revision
 

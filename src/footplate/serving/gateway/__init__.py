@@ -3,6 +3,7 @@
     __main__         the process: its lock, its port, the file of routes, its status
     routes           services as the server describes them in routes.json
     http             HTTP/1.1 on the front side
+    memory           bounds what bodies and unread answers take, of all services together
     application      from a request to a service: paths, keys, CORS, swagger, health
     dispatch         queues, batches, weights, retries
     second_opinion   whether a new version or a request is to blame for a failure

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
+import ctypes
 import fcntl
 import json
 import logging
@@ -28,6 +30,7 @@ from footplate.disk import atomic_write
 from footplate.serving.gateway.application import GatewayApplication
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpConnection
+from footplate.serving.gateway.memory import DEFAULT_BYTES, Memory
 from footplate.serving.gateway.routes import Service, read_routes
 from footplate.serving.gateway.tunnels import TunnelPort
 
@@ -37,6 +40,8 @@ IDLE_SECONDS = 2.0
 DRAIN_SECONDS = 30.0
 BACKLOG = 1024
 LOCK_SECONDS = 2.0
+_M_MMAP_THRESHOLD = -3  # of malloc.h
+_LARGE_BLOCK = 256 * 1024
 log = logging.getLogger("footplate.gateway")
 
 
@@ -59,6 +64,7 @@ class Gateway:
         self._pools: dict[str, ServicePool] = {}
         self._own_ports: dict[tuple[str, int, bool], OwnPort] = {}
         self._connections: set[HttpConnection] = set()
+        self._memory = Memory()
         self._seen: tuple[int, int] | None = None
         self._revision: int | None = None
         self._stopping = asyncio.Event()
@@ -110,7 +116,7 @@ class Gateway:
     async def _listen(self, only: str | None, host: str, port: int, tls: Any = None) -> asyncio.Server:
         application = GatewayApplication(self._pools, only)
         return await asyncio.get_running_loop().create_server(
-            lambda: HttpConnection(application, self._connections), host, port, backlog=BACKLOG, ssl=tls
+            lambda: HttpConnection(application, self._connections, self._memory), host, port, backlog=BACKLOG, ssl=tls
         )
 
     # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,18 +133,19 @@ class Gateway:
             return
         self._seen = seen
         try:
-            services, revision = read_routes(path)
+            services, revision, memory = read_routes(path)
         except (ValueError, TypeError, KeyError) as error:
             log.error("routes.json cannot be read, the services stay as they are: %s", error)
             return
         self._revision = revision
+        self._memory.total = memory or DEFAULT_BYTES
         for name in set(self._pools) - set(services):
             self._pools.pop(name).close()
         for name, service in services.items():
             if name in self._pools:
                 self._pools[name].update(service)
             else:
-                self._pools[name] = ServicePool(service)
+                self._pools[name] = ServicePool(service, self._memory)
         await self._listen_on_own_ports(services)
 
     async def _listen_on_own_ports(self, services: dict[str, Service]) -> None:
@@ -222,6 +229,12 @@ def _take_lock(path: Path) -> bool:
             time.sleep(0.02)
 
 
+def _return_large_blocks() -> None:
+    """Have the C library return the memory of large bodies when they are freed. glibc stops doing so by itself."""
+    with contextlib.suppress(AttributeError, OSError):  # other libraries have no such function
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m footplate.serving.gateway")
     parser.add_argument("--home", required=True, type=Path)
@@ -234,6 +247,7 @@ def main(arguments: list[str]) -> int:
         return 0  # another gateway serves this home
     os.chdir(folder)  # sockets with long paths are reached by a path relative to it
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    _return_large_blocks()
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

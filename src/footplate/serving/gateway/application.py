@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from footplate.serving.gateway import metrics
@@ -12,13 +13,13 @@ from footplate.serving.gateway.authentication import is_allowed
 from footplate.serving.gateway.collection import collect, is_sampled
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpRequest, HttpResponse, Respond
-from footplate.serving.gateway.routes import Limits, Service
+from footplate.serving.gateway.routes import Service
 from footplate.serving.gateway.swagger import swagger_of
 from footplate.serving.gateway.worker_link import Answer
 
 PREFIX = "/api/v1/service/"
-_SMALL_BODY = Limits().body_bytes
-_FORWARDED = ("score", "v1/", "v2")
+_PAGES = ("", "healthz", "swagger.json")
+_FORWARDED = re.compile(r"score/?|v1/.*|v2(/.*)?")
 _ID_HEADERS = ("x-ms-request-id", "x-request-id")
 _LONGEST_ID = 128
 
@@ -30,34 +31,45 @@ class GatewayApplication:
         self._pools = pools
         self._only = only
 
-    def body_limit(self, target: str) -> int:
-        pool, _ = self._find(target)
-        return pool.service.limits.body_bytes if pool else _SMALL_BODY
-
-    def handle(self, request: HttpRequest, respond: Respond) -> None:
-        """Answer what the gateway itself knows; forward everything else to a worker."""
+    def admit(self, request: HttpRequest) -> HttpResponse | int:
+        """Answer what the gateway itself knows, and what is refused; everything else may have a body."""
         pool, tail = self._find(request.target)
         if pool is None:
-            respond(self._own(request))
-            return
+            return self._own(request)
         service = pool.service
         if service.tls is not None and self._only is None:
-            respond(_json(403, {"message": f"service {service.name} takes requests over TLS, at port {service.port}"}))
-            return
-        request_id = _request_id(request)
-        reply = _reply_with(respond, service, request, request_id)
-        if request.method == "OPTIONS" and service.cors:
-            reply(HttpResponse(204))
-        elif tail in ("", "healthz"):
-            reply(HttpResponse(200, b"Healthy", "text/plain"))
-        elif tail == "swagger.json":
-            reply(_json(200, swagger_of(service, self._hello(pool), _address(service, self._only))))
-        elif not is_allowed(service, request.headers.get("authorization")):
-            reply(_json(401, {"message": "a key or token of the service is needed: Authorization: Bearer KEY"}))
-        elif not tail.startswith(_FORWARDED):
-            reply(_json(404, {"message": f"there is nothing at {tail!r}"}))
+            return _json(403, {"message": f"service {service.name} takes requests over TLS, at port {service.port}"})
+        response = self._answer(pool, tail, request)
+        if response is None:
+            return service.limits.body_bytes
+        return _complete(response, service, request, _request_id(request))
+
+    def handle(self, request: HttpRequest, respond: Respond) -> None:
+        """Forward a request to a worker."""
+        pool, tail = self._find(request.target)
+        if pool is None:  # the service was removed while the body came
+            respond(self._own(request))
         else:
-            self._forward(pool, tail, request, request_id, reply)
+            self._forward(pool, tail, request, respond)
+
+    def _answer(self, pool: ServicePool, tail: str, request: HttpRequest) -> HttpResponse | None:
+        """Return the answer to a request that no worker gets."""
+        service, method = pool.service, request.method
+        if method == "OPTIONS" and service.cors:
+            return HttpResponse(204)
+        if tail in _PAGES:
+            if method not in ("GET", "HEAD"):
+                return _not_allowed(method, "GET, HEAD", f"send requests to {_address(service, self._only)}score")
+            if tail == "swagger.json":
+                return _json(200, swagger_of(service, self._hello(pool), _address(service, self._only).rstrip("/")))
+            return HttpResponse(200, b"Healthy", "text/plain")
+        if not is_allowed(service, request.headers.get("authorization")):
+            return _json(401, {"message": "a key or token of the service is needed: Authorization: Bearer KEY"})
+        if not _FORWARDED.fullmatch(tail):
+            return _json(404, {"message": f"there is nothing at {tail!r}: send requests to score"})
+        if method not in ("GET", "HEAD", "POST", "OPTIONS"):
+            return _not_allowed(method, "GET, HEAD, POST, OPTIONS", "use POST")
+        return None
 
     def _find(self, target: str) -> tuple[ServicePool | None, str]:
         path = target.partition("?")[0]
@@ -75,9 +87,9 @@ class GatewayApplication:
         newest = max(up, key=lambda found: (found.takes_requests, int(found.version.name)), default=None)
         return newest.hello if newest else {}
 
-    def _forward(
-        self, pool: ServicePool, tail: str, request: HttpRequest, request_id: str, reply: Callable[[HttpResponse], None]
-    ) -> None:
+    @staticmethod
+    def _forward(pool: ServicePool, tail: str, request: HttpRequest, respond: Respond) -> None:
+        request_id = _request_id(request)
         item: dict[str, Any] = {
             "m": request.method,
             "p": tail,
@@ -92,7 +104,7 @@ class GatewayApplication:
 
         def done(answer: Answer) -> None:
             status, content_type, headers, body = answer
-            reply(HttpResponse(status, body, content_type, headers))
+            respond(_complete(HttpResponse(status, body, content_type, headers), service, request, request_id))
             if "c" in item:
                 collect(service, request, answer, request_id)
 
@@ -100,6 +112,8 @@ class GatewayApplication:
 
     def _own(self, request: HttpRequest) -> HttpResponse:
         path = request.target.partition("?")[0]
+        if path in ("/", "/metrics") and request.method not in ("GET", "HEAD"):
+            return _not_allowed(request.method, "GET, HEAD", f"the services are below {PREFIX}")
         if path == "/":
             return HttpResponse(200, b"Healthy", "text/plain")
         if path == "/metrics":
@@ -118,18 +132,11 @@ def _request_id(request: HttpRequest) -> str:
     return given if given and is_plain else os.urandom(8).hex()
 
 
-def _reply_with(
-    respond: Respond, service: Service, request: HttpRequest, request_id: str
-) -> Callable[[HttpResponse], None]:
-    """Return a function that adds the headers that every response of a service has."""
+def _complete(response: HttpResponse, service: Service, request: HttpRequest, request_id: str) -> HttpResponse:
+    """Return a response with the headers that all of a service have."""
     extra = {**dict.fromkeys(_ID_HEADERS, request_id), **_cors(service, request)}
-
-    def reply(response: HttpResponse) -> None:
-        headers = {name: value for name, value in response.headers.items() if name.lower() not in extra}
-        headers.update(extra)
-        respond(HttpResponse(response.status, response.body, response.content_type, headers))
-
-    return reply
+    headers = {name: value for name, value in response.headers.items() if name.lower() not in extra}
+    return HttpResponse(response.status, response.body, response.content_type, {**headers, **extra})
 
 
 def _cors(service: Service, request: HttpRequest) -> dict[str, str]:
@@ -146,8 +153,13 @@ def _cors(service: Service, request: HttpRequest) -> dict[str, str]:
 
 
 def _address(service: Service, only: str | None) -> str:
-    """Return what stands before the paths of the document, which begin with a slash."""
-    return "/" if only else f"{PREFIX}{service.name}"
+    """Return the address of a service, which ends with a slash."""
+    return "/" if only else f"{PREFIX}{service.name}/"
+
+
+def _not_allowed(method: str, allowed: str, hint: str) -> HttpResponse:
+    body = json.dumps({"message": f"{method} is not allowed here: {hint}"}).encode()
+    return HttpResponse(405, body, headers={"allow": allowed})
 
 
 def _json(status: int, value: Any) -> HttpResponse:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from footplate.serving.gateway.kept_rows import keep_rows
+from footplate.serving.gateway.memory import Memory
 from footplate.serving.gateway.metrics import VersionMetrics
 from footplate.serving.gateway.routes import Service, Version
 from footplate.serving.gateway.second_opinion import SecondOpinion
@@ -24,6 +25,7 @@ from footplate.serving.worker.data_collector import KeptRows
 
 RETRY_AFTER = "1"
 _TRIES = 2
+_BATCH_BYTES = 16 << 20  # a batch takes no more requests beyond this size
 Done = Callable[[Answer], None]
 
 
@@ -50,9 +52,10 @@ def unavailable(message: str) -> Answer:
 class VersionPool:
     """The workers of one version and the requests that wait for them."""
 
-    def __init__(self, service: Service, version: Version) -> None:
+    def __init__(self, service: Service, version: Version, memory: Memory) -> None:
         self.service = service
         self.version = version
+        self._memory = memory
         self.metrics = VersionMetrics(service.name, version.name)
         self._queue: deque[Pending] = deque()
         self._links = set[WorkerLink]()
@@ -84,7 +87,7 @@ class VersionPool:
         self._tasks[run] = asyncio.get_running_loop().create_task(keeping)
 
     def _connect(self, path: str) -> WorkerLink:
-        link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost, self._on_kept)
+        link = self._by_path[path] = WorkerLink(self._on_free, self._on_lost, self._on_kept, self._memory)
         return link
 
     def _leave(self, path: str) -> None:
@@ -111,8 +114,7 @@ class VersionPool:
     def take_over(self, waiting: Iterable[Pending]) -> None:
         """Queue requests of a version that has ended before it answered them."""
         self._queue.extend(waiting)
-        for link in list(self._links):
-            self._on_free(link)
+        self._use_free_links()
 
     def close(self) -> None:
         self._sweeper.cancel()
@@ -136,6 +138,18 @@ class VersionPool:
                 self._on_free(link)
                 break
         return pending
+
+    def submit_copy(self, item: dict[str, Any], body: bytes, done: Done, counts: bool = True) -> Pending | None:
+        """Queue a copy of a request whose client has its answer; none if there is no memory to keep its body."""
+        if self._memory.is_full:
+            return None
+        self._memory.take(len(body))
+
+        def finish(answer: Answer) -> None:
+            self._memory.give_back(len(body))
+            done(answer)
+
+        return self.submit(item, body, finish, is_copy=not counts)
 
     @property
     def hello(self) -> dict[str, Any]:
@@ -168,12 +182,17 @@ class VersionPool:
         self._links.add(link)
         if not link.is_free or not self._queue:
             return
+        if self._memory.is_unread:
+            self._memory.wait_for_readers(self._use_free_links)
+            return
         most = self.service.limits.max_batch if link.hello.get("batches") else 1
         batch: list[Pending] = []
-        while self._queue and len(batch) < most:
+        size = 0
+        while self._queue and len(batch) < most and size < _BATCH_BYTES:
             pending = self._queue.popleft()
             if not pending.is_over:
                 pending.tries += 1
+                size += len(pending.body)
                 batch.append(pending)
         if not batch:
             return
@@ -199,8 +218,11 @@ class VersionPool:
             elif not pending.is_over:
                 self.metrics.retries += 1
                 self._queue.appendleft(pending)
-        for other in list(self._links):
-            self._on_free(other)
+        self._use_free_links()
+
+    def _use_free_links(self) -> None:
+        for link in list(self._links):
+            self._on_free(link)
 
     def _on_kept(self, rows: KeptRows) -> None:
         if self.version.model_data is not None:
@@ -229,8 +251,9 @@ class VersionPool:
 class ServicePool:
     """The versions of one service: a request goes to one of them by weight, and copies go to shadows."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, memory: Memory) -> None:
         self.service = service
+        self._memory = memory
         self.pools: dict[str, VersionPool] = {}
         self._leaving: dict[str, VersionPool] = {}
         self._random = random.Random()
@@ -248,7 +271,7 @@ class ServicePool:
             task.add_done_callback(self._draining.discard)
         for name, version in wanted.items():
             if name not in self.pools:
-                self.pools[name] = VersionPool(service, version)
+                self.pools[name] = VersionPool(service, version, self._memory)
             self.pools[name].update(service, version)
 
     async def _drain(self, name: str, seconds: float) -> None:
@@ -301,7 +324,7 @@ class _Comparison:
     def done(self, answer: Answer) -> None:
         self._done(answer)
         for pool in self._shadows:
-            pool.submit(self._item, self._body, lambda other, pool=pool: self._compare(pool, answer, other))
+            pool.submit_copy(self._item, self._body, lambda other, pool=pool: self._compare(pool, answer, other))
 
     @staticmethod
     def _compare(pool: VersionPool, answer: Answer, other: Answer) -> None:

@@ -60,14 +60,17 @@ class Service:
     description: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
-def read_routes(path: Path) -> tuple[dict[str, Service], int | None]:
-    """Return the services of a file, and its revision. Raises ValueError for a file that is damaged."""
+def read_routes(path: Path) -> tuple[dict[str, Service], int | None, int | None]:
+    """Return the services of a file, its revision, and the memory for bodies and answers.
+
+    Raises ValueError for a file that is damaged.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}, None
+        return {}, None, None
     document = json.loads(text)
-    return parse_routes(document), document.get("revision")
+    return parse_routes(document), document.get("revision"), document.get("memory")
 
 
 def parse_routes(document: dict[str, Any]) -> dict[str, Service]:

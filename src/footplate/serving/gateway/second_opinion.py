@@ -36,9 +36,11 @@ class SecondOpinion:
             return
         rival = max(self._rivals, key=lambda pool: pool.healthy)
         if self._has_failed(self.pending, answer) or self._is_slow(self.pending, rival):
-            self._pool.copies += 1
             item = {name: value for name, value in self._item.items() if name != "c"}  # it is collected once
-            self._copy = rival.submit(item, self._body, lambda other: self._compare(answer, other), is_copy=True)
+            self._pool.copies += 1
+            self._copy = rival.submit_copy(item, self._body, lambda other: self._compare(answer, other), counts=False)
+            if self._copy is None:  # the queue or the memory is full
+                self._pool.copies -= 1
 
     def _has_failed(self, pending: Pending, answer: Answer) -> bool:
         """Whether the version failed. A request that never came to one of its workers, all busy, has not failed."""
@@ -49,8 +51,10 @@ class SecondOpinion:
         return usual is not None and pending.work > usual * self._pool.version.slower_times
 
     def _compare(self, answer: Answer, other: Answer) -> None:
+        if self._copy is None or self.pending is None:
+            return
         self._pool.copies -= 1
-        if other[0] >= 400 or self._copy is None or self.pending is None:
+        if other[0] >= 400:
             return
         if answer[0] >= 500:
             self._pool.metrics.faults.add()

@@ -13,6 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, cast
 
+from footplate.serving.gateway.memory import Memory
 from footplate.serving.protocol import (
     HEADER,
     PING_SECONDS,
@@ -44,12 +45,15 @@ class WorkerLink(asyncio.Protocol):
         on_free: Callable[[WorkerLink], None],
         on_lost: Callable[[WorkerLink], None],
         on_kept: Callable[[KeptRows], None],
+        memory: Memory,
     ) -> None:
         self._on_kept = on_kept
+        self._memory = memory
         self._on_free = on_free
         self._on_lost = on_lost
         self._transport = cast("asyncio.Transport", None)
         self._buffer = bytearray()
+        self._skipped = 0  # bytes of a frame that are still to come
         self._done: Callable[[list[Answer]], None] | None = None
         self._batch = 0  # requests in the batch in flight
         self.hello: dict[str, Any] = {}
@@ -89,6 +93,10 @@ class WorkerLink(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        if self._skipped:
+            size = min(self._skipped, len(data))
+            self._skipped -= size
+            data = data[size:]
         self._buffer += data
         self._pings = 0
         try:
@@ -107,20 +115,36 @@ class WorkerLink(asyncio.Protocol):
         if len(self._buffer) < HEADER.size:
             return False
         meta_length, payload_length = unpack_header(bytes(self._buffer[: HEADER.size]))
+        if payload_length > self._memory.total:
+            return self._skip_frame(meta_length, payload_length)
         start, end = HEADER.size + meta_length, HEADER.size + meta_length + payload_length
         if len(self._buffer) < end:
             return False
         meta = parse_meta(bytes(self._buffer[HEADER.size : start]))
-        payload = bytes(self._buffer[start:end])
+        with memoryview(self._buffer) as buffer, buffer[start:end] as payload:
+            parts = [bytes(part) for part in split(payload, [*_listed(meta, "items"), *_listed(meta, "kept")])]
         del self._buffer[:end]
-        self._on_frame(meta, payload)
+        self._on_frame(meta, parts)
         return True
 
-    def _on_frame(self, meta: dict[str, Any], payload: bytes) -> None:
+    def _skip_frame(self, meta_length: int, payload_length: int) -> bool:
+        """Refuse answers that are larger than the memory for all answers, without reading them."""
+        start = HEADER.size + meta_length
+        arrived = min(payload_length, len(self._buffer) - start)
+        if arrived < 0:
+            return False
+        del self._buffer[: start + arrived]
+        self._skipped = payload_length - arrived
+        words = f"the answer has {payload_length} bytes, and the gateway has {self._memory.total} for all answers"
+        body = json.dumps({"message": words}).encode()
+        self._on_frame({"items": [{"s": 500, "t": JSON, "n": len(body)}] * self._batch}, [body] * self._batch)
+        return True
+
+    def _on_frame(self, meta: dict[str, Any], parts: list[bytes]) -> None:
         if "hello" in meta:
             self.hello = meta
         elif "items" in meta:
-            answers, kept = _parse_answers(meta, payload)
+            answers, kept = _parse_answers(meta, parts)
             done, self._done = self._done, None
             if done is None or len(answers) != self._batch:
                 raise BadFrame(f"{len(answers)} answers to a batch of {self._batch}")
@@ -130,11 +154,16 @@ class WorkerLink(asyncio.Protocol):
         self._on_free(self)
 
 
-def _parse_answers(meta: dict[str, Any], payload: bytes) -> tuple[list[Answer], list[KeptRows]]:
+def _listed(meta: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    listed: Any = meta.get(name, [])
+    if not isinstance(listed, list):
+        raise BadFrame(f"{name} of a frame is {listed!r:.100}")
+    return cast("list[dict[str, Any]]", listed)
+
+
+def _parse_answers(meta: dict[str, Any], parts: list[bytes]) -> tuple[list[Answer], list[KeptRows]]:
+    items, kept = _listed(meta, "items"), _listed(meta, "kept")
     try:
-        items: list[dict[str, Any]] = meta["items"]
-        kept: list[dict[str, Any]] = meta.get("kept", [])
-        parts = [bytes(part) for part in split(memoryview(payload), [*items, *kept])]
         answers = [_answer(item, part) for item, part in zip(items, parts, strict=False)]
         texts = [part.decode("utf-8", "replace") for part in parts[len(items) :]]
         return answers, [KeptRows(each["path"], each["header"], text) for each, text in zip(kept, texts, strict=True)]

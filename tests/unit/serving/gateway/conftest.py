@@ -27,6 +27,7 @@ class GatewayProcess:
         self.folder.mkdir(parents=True)
         self.services: dict[str, Any] = {}
         self.revision = 0
+        self.memory: int | None = None
         self.workers: list[subprocess.Popen[bytes]] = []
         self.process = self._start()
         wait_until((self.folder / "gateway.json").exists)
@@ -59,7 +60,7 @@ class GatewayProcess:
     def write(self) -> None:
         aside = self.folder / "routes.new"
         self.revision += 1
-        aside.write_text(json.dumps({"revision": self.revision, "services": self.services}))
+        aside.write_text(json.dumps({"revision": self.revision, "memory": self.memory, "services": self.services}))
         os.replace(aside, self.folder / "routes.json")
 
     def follow(self) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import openapi_spec_validator
+import psutil
 import pytest
 import tritonclient.http as triton
 from prometheus_client.parser import text_string_to_metric_families
@@ -70,6 +71,72 @@ def test_bodies_that_are_too_long_are_refused_before_they_are_read(gateway: Gate
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(b"POST /api/v1/service/echo/score HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+def resident(gateway: GatewayProcess) -> int:
+    """Return the megabytes of memory that the gateway has."""
+    return psutil.Process(gateway.process.pid).memory_info().rss >> 20
+
+
+def test_bodies_without_a_key_take_no_memory(gateway: GatewayProcess) -> None:
+    gateway.route("echo", [gateway.worker("echo")], auth="key", key_hashes=[hashlib.sha256(b"k").hexdigest()])
+    before = resident(gateway)
+    clients = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(100)]
+    for client in clients:
+        client.sendall(
+            b"POST /api/v1/service/echo/score HTTP/1.1\r\nContent-Length: 2000001\r\n\r\n" + b"x" * 2_000_000
+        )
+    for client in clients:
+        assert client.recv(100).startswith(b"HTTP/1.1 401 ")
+    assert resident(gateway) - before < 50
+    for client in clients:
+        client.close()
+
+
+def test_answers_that_nobody_reads_take_little_memory_and_stop_nobody(gateway: GatewayProcess) -> None:
+    gateway.memory = 16 << 20
+    gateway.route("big", [gateway.worker("big", "def run(data):\n return 'x' * 4_000_000\n")])
+    before = resident(gateway)
+    clients = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(40)]
+    for client in clients:
+        client.sendall(b"POST /api/v1/service/big/score HTTP/1.1\r\nContent-Length: 0\r\n\r\n")
+    assert len(gateway.score("big")[2]) == 4_000_002
+    assert resident(gateway) - before < 60
+    for client in clients:
+        client.close()
+
+
+def test_an_answer_larger_than_all_memory_is_refused_and_others_go_on(gateway: GatewayProcess) -> None:
+    gateway.memory = 1 << 20
+    gateway.route("big", [gateway.worker("big", "def run(data):\n return 'x' * int(data)\n")])
+    status, _, body = gateway.score("big", b"3000000")
+    assert (status, b"3000002 bytes" in body) == (500, True)
+    assert gateway.score("big", b"10")[2] == b'"xxxxxxxxxx"'
+
+
+@pytest.mark.parametrize(
+    "method, path, status",
+    [
+        ("POST", "", 405),
+        ("POST", "/", 405),
+        ("POST", "/healthz", 405),
+        ("POST", "/swagger.json", 405),
+        ("PUT", "/score", 405),
+        ("POST", "/scores", 404),
+        ("POST", "/score/more", 404),
+        ("POST", "/v1", 404),
+        ("POST", "/score/", 200),
+        ("GET", "", 200),
+        ("HEAD", "/", 200),
+    ],
+)
+def test_only_the_scoring_address_takes_requests(gateway: GatewayProcess, method: str, path: str, status: int) -> None:
+    gateway.route("echo", [gateway.worker("echo")])
+    found, headers, body = gateway.ask(f"/api/v1/service/echo{path}", None if method != "POST" else b"{}", method)
+    assert found == status
+    if status == 405:
+        assert "GET" in headers["allow"] and b"not allowed here" in body
+    assert gateway.ask("/", b"{}")[0] == gateway.ask("/metrics", b"{}")[0] == 405
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ class FarWorker:
         near, self.connection = socket.socketpair()
         self.stream: Any = self.connection.makefile("rwb")
         wait_until((gateway.folder / "gateway.sock").exists)
-        Gateway(gateway.home).hand_over(run, near.fileno())
+        Gateway(gateway.home, 1 << 20).hand_over(run, near.fileno())
         near.close()
         self.head = b"".join(iter(self.stream.readline, b"\r\n"))
 
