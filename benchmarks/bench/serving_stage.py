@@ -22,7 +22,7 @@ import psutil
 from bench.harness import Report, wait_for
 from bench.homes import footplate_home
 from bench.machine import free_port
-from bench.peers.model_servers import JOBS, litserve_command, mlflow_command, peers_python, serving
+from bench.peers.model_servers import JOBS, litserve_command, mlflow_command, mosec_command, peers_python, serving
 from footplate import Workspace
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
@@ -30,7 +30,7 @@ from footplate.sdk.models.webservice import Webservice
 MODELS = {"network": "network 784-300-100-10 (ONNX)", "trees": "100 boosted trees (LightGBM)"}
 FILES = {"network": ("network.onnx", "Onnx"), "trees": ("trees.txt", "LightGBM")}
 OURS, MLFLOW, MLFLOW_TWO = "footplate", "mlflow models serve", "mlflow models serve --workers 2"
-LITSERVE, LITSERVE_WAITING = "LitServe", "LitServe, batch_timeout 5 ms"
+LITSERVE, LITSERVE_WAITING, MOSEC = "LitServe", "LitServe, batch_timeout 5 ms", "mosec"
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,9 @@ class Stage:
         if who in (LITSERVE, LITSERVE_WAITING):
             command = litserve_command(self.python, self.models, model, port, 0.005 if who == LITSERVE_WAITING else 0)
             path, field = "predict", "data"
+        elif who == MOSEC:
+            command = mosec_command(self.python, self.models, model, port)
+            path, field = "inference", "data"
         else:
             command = mlflow_command(self.python, self.models, model, port, 2 if who == MLFLOW_TWO else 1)
             path, field = "invocations", "inputs"

@@ -10,7 +10,7 @@ from typing import Any
 
 from azureml.core import Model, Workspace
 from azureml.core.model import InferenceConfig
-from azureml.core.webservice import AksWebservice
+from azureml.core.webservice import AksWebservice, Webservice
 from footplate.testing.waiting import wait_until
 
 GATED = """
@@ -79,5 +79,9 @@ def test_versions_and_shares_are_set_from_the_command_line(
     ]
     assert "version 2: 100" in footplate("endpoints", "split", "canary", "1=0", "2=100").stderr
     wait_until(lambda: {footplate.json("endpoints", "call", "canary", "{}") for _ in range(3)} == {"two"})
+    address = str(Webservice(ws, "canary").scoring_uri)
+    assert (
+        address in footplate("endpoints", "list").stdout and address in footplate("endpoints", "show", "canary").stdout
+    )
     shown = footplate.json("endpoints", "show", "canary")
     assert [version["weight"] for version in shown["versions"]] == [0.0, 100.0]

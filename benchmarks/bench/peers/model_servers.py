@@ -1,4 +1,4 @@
-"""Servers of models beside ours: MLflow's and LitServe, in an environment of their own that is built once."""
+"""Servers of models beside ours: MLflow's, LitServe and mosec, in an environment of their own that is built once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
 
 PACKAGES = (
-    "mlflow==3.17.2", "litserve==0.2.19", "onnx==1.23.2", "onnxruntime==1.31.1", "lightgbm==4.7.0",
+    "mlflow==3.17.2", "litserve==0.2.19", "mosec==0.9.8", "onnx==1.23.2", "onnxruntime==1.31.1", "lightgbm==4.7.0",
     "scikit-learn==1.9.1", "numpy==2.4.6",
 )  # fmt: skip
 JOBS = Path(__file__).resolve().parent.parent / "jobs"
@@ -44,6 +44,11 @@ def mlflow_command(python: Path, models: Path, model: str, port: int, workers: i
 
 def litserve_command(python: Path, models: Path, model: str, port: int, batch_seconds: float) -> list[str]:
     return [str(python), str(JOBS / "serve_litserve.py"), model, str(models), str(port), str(batch_seconds)]
+
+
+def mosec_command(python: Path, models: Path, model: str, port: int) -> list[str]:
+    job, address = str(JOBS / "serve_mosec.py"), ["--address", "127.0.0.1", "--port", str(port)]
+    return [str(python), job, model, str(models), *address, "--log-level", "error"]
 
 
 @contextmanager

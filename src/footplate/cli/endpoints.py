@@ -20,11 +20,13 @@ from footplate.cli.context import (
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.serving.endpoints import EndpointView, VersionView
+from footplate.errors import FootplateError
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
-from footplate.sdk.models.webservice import Webservice
+from footplate.sdk.models.webservice import Webservice, service_of
 from footplate.sdk.status_line import working
+from footplate.sdk.workspace import Workspace
 
 FOLLOW_SECONDS = 0.5
 name_argument = click.argument("name", shell_complete=names_of("endpoints"))
@@ -50,8 +52,11 @@ def list_endpoints(workspace_name: str | None, as_json: bool) -> None:
     elif not found:
         say("no web services")
     else:
-        rows = [[view.name, word(view.state), _models(view), ago(view.modified), view.url] for view in found]
-        table(["name", "state", "models", "changed", "url"], rows, drop=["changed", "models"])
+        rows = [
+            [view.name, word(view.state), _models(view), ago(view.modified), _scoring_address(workspace, view)]
+            for view in found
+        ]
+        table(["name", "state", "models", "changed", "scoring address"], rows, drop=["changed", "models"])
 
 
 @endpoints.command()
@@ -71,6 +76,7 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("name", view.name),
             ("state", word(view.state)),
             ("url", view.url),
+            ("scoring address", _scoring_address(workspace, view)),
             ("problem", view.cause.message if view.cause else None),
             ("waits", next((version.waiting for version in view.versions if version.waiting), None)),
             ("authentication", settings.auth),
@@ -230,6 +236,14 @@ def delete(name: str, yes: bool, workspace_name: str | None) -> None:
     with working(f"deleting {name}"):
         service.delete()
     say(f"{name} is deleted")
+
+
+def _scoring_address(workspace: Workspace, view: EndpointView) -> str | None:
+    """Return the address that takes requests; that of the service if it has no version, or its model was deleted."""
+    try:
+        return service_of(workspace, view).scoring_uri if view.versions else view.url
+    except FootplateError:
+        return view.url
 
 
 def _models(view: EndpointView) -> str:
