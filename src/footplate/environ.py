@@ -40,6 +40,7 @@ RANK_SCRIPT = "FOOTPLATE_RANK_SCRIPT"  # program that mpirun starts for each ran
 SHARED = "FOOTPLATE_SHARED"  # directory for environments and snapshots that the nodes of a target share
 CA = "FOOTPLATE_CA"  # certificates that a node trusts for the server, besides the system's: PEM, in base64
 BUNDLE = "FOOTPLATE_BUNDLE"  # digest of the agent bundle, on a machine that fetches it from the server
+DESCRIBE = "FOOTPLATE_DESCRIBE"  # "1": an agent on another machine tells the server what can be installed there
 RAY_JOB = "FOOTPLATE_RAY_JOB"  # description of a Ray job, for the program that the job runs
 AGENT = "FOOTPLATE_AGENT"  # run/node in agents and what they start for themselves, "server" in servers; never in ranks
 

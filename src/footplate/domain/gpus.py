@@ -65,6 +65,11 @@ def needs(spec: RunSpec, size: Optional[int] = None) -> Tuple[Need, ...]:
     return tuple(_need(spec, ranks, size) for ranks in processes_per_node(spec.distribution))
 
 
+def asks(spec: RunSpec, size: Optional[int]) -> bool:
+    """Whether the run asks for GPUs on any of its nodes."""
+    return any(need.firm and need.count for need in needs(spec, size))
+
+
 def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
     asked = spec.gpus
     if asked.per_process is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
 from footplate.domain.datasets import ModelUse
+from footplate.domain.node_kinds import KnownKind
 from footplate.domain.orders import Cause
 from footplate.domain.specs import RunSpec
 from footplate.domain.targets import LOCAL
@@ -215,6 +216,7 @@ class ComputeView:
     waiting_runs: int = 0
     gpus: int = 0  # GPUs of the machine, for all targets with nodes there; 0 if only the nodes themselves know
     busy_gpus: int = 0
+    kinds: Tuple[KnownKind, ...] = ()  # of its nodes, if they are other machines, as far as they are known
 
 
 @dataclass(frozen=True)

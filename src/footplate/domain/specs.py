@@ -135,6 +135,7 @@ class RunSpec:
     distribution: Distribution = Distribution()
     gpus: GpuRequest = GpuRequest()
     snapshot: Optional[str] = None
+    describe_nodes: bool = False  # nodes on other machines tell what can be installed there, and the server keeps it
     lock: Optional[str] = None  # digest of a lock to use unchanged; without one the environment is resolved
     max_seconds: Optional[float] = None
     warning_signal: Optional[str] = None  # one of WARNING_SIGNALS, for the script before a time limit; None: no signal

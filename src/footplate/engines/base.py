@@ -47,6 +47,7 @@ class AgentJob:
     grace: float = 0.0  # seconds between a request to stop and the use of force
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])  # of the compute target
     orders: NodeOrders | None = None
+    describe: bool = False  # agents describe their node at length when they join
     is_first: bool = False  # no server has submitted this job yet: the engine need not look for its agents
 
 

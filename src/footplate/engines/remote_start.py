@@ -58,6 +58,7 @@ def remote_start(job: AgentJob) -> RemoteStart:
         environ.CA: job.ca,
         environ.NODE_HOME: _directory(job.options, "scratch"),
         environ.SHARED: _directory(job.options, "shared"),
+        environ.DESCRIBE: "1" if job.describe else "",
     }
     common = ("--run", job.run, "--attempt", str(job.attempt), "--endpoint", job.endpoint)
     return RemoteStart(

@@ -4,6 +4,7 @@
     existing           an interpreter that the user manages
     venv               virtual environments; uv runs uv, uv_errors explains its failures
     pins               requirements → exact pins; python_choice selects the Python that they are pinned for
+    machine            the machine that an environment is resolved for: this one, or a node of another kind
     adaptations        requirements adapted to the machine: MPI, and builds for CPUs
     torch_builds       torch without CUDA for machines without a GPU
     tensorflow1        the hook that makes TensorFlow 2 look like version 1; tensorflow1_check finds what it cannot do
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from footplate.domain.locks import MPI
+from footplate.domain.node_kinds import NODE, summarize
 from footplate.domain.orders import Lock
 from footplate.domain.values import replace
 from footplate.environments.base import Builder, ResolverSettings, Say, make_lock
@@ -107,10 +109,25 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
 
     def lock() -> Lock:
         if substitutes.OPTION not in spec.options:
-            return lock_once(spec)
-        return substitutes.lock(spec, settings, say, lock_once)
+            return _for_node(lock_once(spec), settings)
+        return _for_node(substitutes.lock(spec, settings, say, lock_once), settings)
 
     return locks.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
+
+
+def _for_node(lock: Lock, settings: ResolverSettings) -> Lock:
+    """Return the lock with the kind of node that it was made for; a lock for this machine stays as it is.
+
+    Nodes of different kinds may share a directory for environments: each kind has its own there.
+    """
+    if settings.node is None:
+        return lock
+    return make_lock(lock.builder, {**lock.content, NODE: summarize(settings.node)}, lock.warnings)
+
+
+def needs_node(spec: EnvironmentSpec) -> bool:
+    """Whether the lock depends on the kind of node; that of an unchanged interpreter does not."""
+    return spec.builder != "existing" or bool(spec.options.get(MPI)) or bool(spec.options.get("docker"))
 
 
 def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say: Say, refresh: bool) -> Lock:
@@ -121,7 +138,7 @@ def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say
     from footplate.environments import existing  # noqa: PLC0415  # see above
     from footplate.environments.adaptations import OPEN_MPI  # noqa: PLC0415  # see above
 
-    if existing.has_mpi(str(lock.content["interpreter"])):
+    if settings.node.mpi if settings.node else existing.has_mpi(str(lock.content["interpreter"])):
         return lock
     try:
         brought = _resolve_as("venv", EnvironmentSpec(builder="venv", requirements=(OPEN_MPI,)), settings, say, refresh)

@@ -6,8 +6,6 @@ Azure's images contained Open MPI, so no requirements name one, and old versions
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,8 +52,6 @@ _BOUNDS_BEFORE = {
 """Packages whose older wheels fail with later versions of others, though they admit them: the first version without
 that problem, and the bound that older ones need."""
 
-_GPU_DEVICES = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
-
 
 @dataclass(frozen=True)
 class Adapted:
@@ -71,17 +67,9 @@ class Adapted:
     replaces_tensorflow1: bool = False
 
 
-def machine_has_mpi() -> bool:
-    return any(shutil.which(name) for name in ("mpirun", "mpiexec"))
-
-
 def needs_mpi(options: Mapping[str, Any], lines: Sequence[str]) -> bool:
     """Whether the run starts over MPI, or imports it: Azure's images contained one to compile mpi4py with."""
     return bool(options.get(MPI)) or any(name_of(line) == "mpi4py" for line in lines)
-
-
-def machine_has_gpu() -> bool:
-    return any(map(os.path.exists, _GPU_DEVICES))
 
 
 def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool) -> Adapted:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Protocol
+from typing import TYPE_CHECKING, Any, Callable, Optional, Protocol
 
 from footplate.domain.orders import Lock
 from footplate.domain.values import Value, field
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 
 if TYPE_CHECKING:  # an agent starts sooner without it
+    from footplate.domain.node_kinds import NodeKind
     from footplate.domain.specs import EnvironmentSpec
 
 Say = Callable[[str], None]
@@ -27,7 +28,8 @@ class ResolverSettings(Value):
     none does; `require` one; `ignore` them. `image` serves runs that want a container and name no image; `{python}` in
     it becomes the requested version. `cpu_builds` replaces packages for GPUs by those for CPUs. `logins` open the
     channels and indexes that specs name by their bare addresses. `indexes`: addresses that specs may name
-    (`index_policy`). `torch_cpu_index`: the index of torch's CPU builds, for `cpu_builds`; empty for none.
+    (`index_policy`). `torch_cpu_index`: the index of torch's CPU builds, for `cpu_builds`; empty for none. `node`: the
+    kind of node that will run the environment (`machine`); None for this machine.
     """
 
     root: Path
@@ -39,6 +41,7 @@ class ResolverSettings(Value):
     cpu_builds: bool = False
     indexes: tuple[str, ...] = ("any",)
     torch_cpu_index: str = ""
+    node: Optional[NodeKind] = None
 
 
 class BuildContext(Value):

@@ -1,8 +1,9 @@
 """Stored resolutions: the same content keeps its lock until somebody requests a fresh one.
 
 An index changes by the hour. If locks changed with it, a run that requests nothing new would wait for a new
-environment. A lock is therefore stored under a key of its inputs: the requirements, the requested Python, the platform,
-the settings of pip and uv with the content of their files, and the wheels in local directories that they name.
+environment. A lock is therefore stored under a key of its inputs: the requirements, the requested Python, the platform
+or the kind of node, the settings of pip and uv with the content of their files, and the wheels in local directories
+that they name.
 `footplate env lock --refresh` resolves again. Requirements that name local files are resolved every time, because those
 files can change while the key stays the same.
 """
@@ -15,7 +16,6 @@ import json
 import os
 import re
 import sys
-import sysconfig
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
@@ -26,7 +26,7 @@ from footplate.disk import atomic_write
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import adaptations, built_environments, conda, curated, recipes, torch_builds
+from footplate.environments import adaptations, built_environments, conda, curated, machine, recipes, torch_builds
 from footplate.environments.base import ResolverSettings, Say, without_prefix
 from footplate.environments.requirements import clean, names_local_files
 from footplate.environments.uv import RESOLVING
@@ -71,13 +71,15 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
         "cpu builds": settings.cpu_builds,
         "requirements": clean(spec.requirements),
         "conda": spec.options.get("conda"),
-        "platform": sysconfig.get_platform(),
+        "platform": machine.platform_of(settings),
         "pip": {name: value.split() for name, value in pip.items() if name in RESOLVING},
         "constraints": _texts(pip.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
         "uv files": _texts(" ".join(_uv_files(environ))),
         "wheels": _wheels([*_find_links(pip, environ), *_named_folders(spec)]),
     }
+    if settings.node is not None:
+        content["node"] = to_json(settings.node)
     file: dict[str, Any] = spec.options.get("conda") or {}
     lines = [*spec.requirements, *(str(line) for line in file.get("pip") or ())]
     if "curated" in spec.options:
@@ -86,7 +88,7 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
         if spec.options.get(adaptations.MPI):
             lines += [line for entry in entries for line in entry.with_mpi]
     if spec.options.get(adaptations.MPI):
-        content["mpi"] = "of the machine" if adaptations.machine_has_mpi() else "from the index"
+        content["mpi"] = "of the machine" if machine.has_mpi(settings) else "from the index"
     if settings.cpu_builds and settings.torch_cpu_index != torch_builds.CPU_INDEX:
         content["torch's CPU builds"] = settings.torch_cpu_index
     made = recipes.fingerprints(lines)

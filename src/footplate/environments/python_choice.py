@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from footplate.domain.locks import AZUREML, TENSORFLOW1
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import adaptations, azureml_dependencies, pythons, uv_errors
+from footplate.environments import adaptations, azureml_dependencies, machine, pythons, uv_errors
 from footplate.environments.adaptations import Adapted
 from footplate.environments.base import ResolverSettings, Say, make_lock
 from footplate.environments.existing import OLDEST
@@ -34,21 +33,25 @@ def lock_requirements(
     lines = clean(requirements)
     adapted = adaptations.adapt(
         without_azureml(lines, say), azureml_dependencies.brought(lines),
-        mpi=adaptations.needs_mpi(spec.options, lines) and not adaptations.machine_has_mpi(),
+        mpi=adaptations.needs_mpi(spec.options, lines) and not machine.has_mpi(settings),
         cpu_builds=settings.cpu_builds,
     )  # fmt: skip
     job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say, spec.options.get(DAY))
     if spec.interpreter is not None:
-        return job.content(spec.interpreter, job.pin(spec.interpreter))
-    asked = pythons.choose(spec.python, settings.root)
-    python = pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
+        return job.content(spec.interpreter, job.pin(machine.python_at(spec.interpreter, settings)))
+    asked = (
+        machine.default_version(settings)
+        if spec.python is None
+        else pythons.choose(spec.python, lambda: machine.installed(settings))
+    )
+    python = machine.find_python(asked, settings, say)
     if python is None:
         return job.lock_nearest(asked)
     if pythons.is_our_choice(spec.python) and settings.interpreters != "exact":
         return job.lock_freely(python)
     # As precise as requested: the node must not use another patch version than the one resolved for.
     version = pythons.dotted(python.version[: max(2, len(asked))])
-    return job.content(version, job.pin(python.path))
+    return job.content(version, job.pin(python))
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,16 @@ class _Locking:
     def wanted(self) -> Sequence[str]:
         return self.adapted.lines
 
-    def pin(self, python: str, day: str | None = None, options: Sequence[str] = (), limits: Sequence[str] = ()) -> Pins:
-        target = Target(("--python", python, *limits), _label(python), self.settings, self.say)
+    def pin(
+        self, python: Python, day: str | None = None, options: Sequence[str] = (), limits: Sequence[str] = ()
+    ) -> Pins:
+        select = machine.uv_selection(python, self.settings)
+        target = Target((*select, *limits), _label(python), self.settings, self.say)
         return pin([*options, *self.wanted], self.adapted.soft, target, day or self.day, self.adapted.undated)
 
     def content(self, python: str, pins: Pins, warnings: tuple[str, ...] = ()) -> Lock:
         options = [line for line in self.wanted if is_option(line)]
-        platform = sysconfig.get_platform()
+        platform = machine.platform_of(self.settings)
         content: dict[str, Any] = {
             "python": python, "platform": platform, "requirements": pins.text, "options": options
         }  # fmt: skip
@@ -93,7 +99,7 @@ class _Locking:
 
         A package that has no wheels for any Python is built from source.
         """
-        others = pythons.by_nearness(preferred.version, pythons.installed(self.settings.root))
+        others = pythons.by_nearness(preferred.version, machine.installed(self.settings))
         order = [preferred, *(one for one in others if one.minor != preferred.minor)]
         pinned = [str(name_of(line)) for line in self.wanted if not is_option(line) and _PINNED.fullmatch(line)]
         only_source: set[str] = set()
@@ -103,7 +109,7 @@ class _Locking:
             if found is not None:
                 return found
             if len(missing) != 1 or missing <= only_source | {""}:
-                return self.content(preferred.minor, self.pin(preferred.path))
+                return self.content(preferred.minor, self.pin(preferred))
             only_source |= missing
 
     def _first_with_wheels(self, order: Sequence[Python], names: Sequence[str]) -> tuple[Lock | None, set[str]]:
@@ -113,7 +119,7 @@ class _Locking:
         missing: set[str] = set()
         for python in order:
             try:
-                pins = self.pin(python.path, options=options)
+                pins = self.pin(python, options=options)
             except InvalidInput as error:
                 found = _NO_WHEEL.search(error.message)
                 missing.add(found[1] if found else "")
@@ -133,9 +139,9 @@ class _Locking:
         many of them break such packages, so versions of that time are tried first. Packages that dropped that Python
         earlier, and that no line bounds, are as old as their last release for it: scripts for Python 3.7 use np.float.
         """
-        available = pythons.by_nearness(asked, pythons.installed(self.settings.root))
+        available = pythons.by_nearness(asked, machine.installed(self.settings))
         known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
-        missing = _why_not(asked)
+        missing = _why_not(asked, machine.label(self.settings))
         if self.settings.interpreters == "exact":
             raise InvalidInput(
                 f"{missing}, and the setting interpreters = exact allows no other",
@@ -150,7 +156,7 @@ class _Locking:
             dated = f" with packages as of {day}" if day else ""
             self.say(f"{missing}; trying {pythons.dotted(python.version)}{dated}")
             try:
-                pins = self.pin(python.path, day, limits=limits if day else ())
+                pins = self.pin(python, day, limits=limits if day else ())
             except InvalidInput as error:
                 first = first or error
                 waiting = [
@@ -178,12 +184,12 @@ def _nearest(missing: str, python: Python, day: str | None) -> str:
     return f"{taken}, with packages as of {day}" if day else taken
 
 
-def _why_not(asked: Version) -> str:
+def _why_not(asked: Version, where: str) -> str:
     if asked < OLDEST:
         return f"Python {pythons.dotted(asked)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
-    return f"Python {pythons.dotted(asked)} is not on this machine"
+    return f"Python {pythons.dotted(asked)} is not on {where}"
 
 
-def _label(python: str) -> str:
-    version = pythons.version_of(python)
-    return f"Python {pythons.dotted(version)}" if version else python
+def _label(python: Python) -> str:
+    version = python.version or pythons.version_of(python.path)
+    return f"Python {pythons.dotted(version)}" if version else python.path

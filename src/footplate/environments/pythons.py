@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Tuple
@@ -57,8 +57,8 @@ def is_our_choice(asked: str | None) -> bool:
     return asked is None or (demanded(asked) is None and _EXACT.fullmatch(asked.replace(" ", "")) is not None)
 
 
-def choose(asked: str | None, root: Path) -> Version:
-    """Return the requested version as numbers: our own for None, for a range the newest installed version inside it."""
+def choose(asked: str | None, available: Callable[[], Iterable[Python]]) -> Version:
+    """Return the requested version as numbers: our own for None, for a range the newest available version inside it."""
     if asked is None:
         return sys.version_info[:2]
     text = asked.replace(" ", "")
@@ -69,7 +69,7 @@ def choose(asked: str | None, root: Path) -> Version:
     bounds = [_BOUND.fullmatch(part) for part in text.split(",")]
     if not all(bounds):
         raise InvalidInput(f"{asked!r} is not a Python version", "give one such as 3.11, or a range: >=3.9,<3.12")
-    candidates = sorted(installed(root), key=lambda python: python.version, reverse=True)
+    candidates = sorted(available(), key=lambda python: python.version, reverse=True)
     for python in candidates:
         if all(_admits(bound[1], bound[2], python.version) for bound in bounds if bound):
             return python.version[:2]
@@ -77,9 +77,9 @@ def choose(asked: str | None, root: Path) -> Version:
     for minor in range(OLDEST[1] - 1, -1, -1):
         if all(_admits(bound[1], bound[2], (OLDEST[0], minor, 99)) for bound in bounds if bound):
             return (OLDEST[0], minor)
-    available = ", ".join(dotted(python.version) for python in candidates)
+    known = ", ".join(dotted(python.version) for python in candidates)
     raise InvalidInput(
-        f"no Python on this machine matches {asked}", f"install one, or request one of the available: {available}"
+        f"no Python on this machine matches {asked}", f"install one, or request one of the available: {known}"
     )
 
 

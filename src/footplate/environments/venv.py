@@ -49,7 +49,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
 
 def _python_path(version: str, root: Path) -> str:
     """Return this machine's Python of the version, or the version itself, for uv to find or download."""
-    found = pythons.find(pythons.choose(version, root), root)
+    found = pythons.find(pythons.choose(version, lambda: pythons.installed(root)), root)
     return found.path if found else version
 
 

@@ -260,7 +260,7 @@ class Agent:
             raise known from None
         given = self._options.address
         address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
-        name, about = os.uname().nodename, host_info.describe()
+        name, about = os.uname().nodename, host_info.describe(self._folder.home)
         if self._given is None:
             return self._link.join(name, address, about, _import_modules)
         self._unreported = name, address, about

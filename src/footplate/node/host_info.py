@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import socket
 import sys
 from collections.abc import Generator
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from footplate import __version__
+from footplate import __version__, environ
 from footplate.domain.codec import to_json
+from footplate.domain.node_kinds import KIND
 from footplate.domain.orders import ASSIGNED, INFO, VISIBLE
+from footplate.lazy import Deferred
 from footplate.node import gpus
-from footplate.node.node_directory import bundle_folder
+from footplate.node.node_directory import bundle_folder, cache_home
+
+if TYPE_CHECKING:
+    from footplate.environments import machine
+else:  # only a node that describes itself needs it
+    machine = Deferred("footplate.environments.machine")
 
 _tools: list[str] = []
 
 
-def describe() -> dict[str, Any]:
+def describe(home: str) -> dict[str, Any]:
+    """Describe this machine; also what can be installed here, which takes longer, if the engine has been asked to."""
     devices = gpus.find(gpus.open_driver(), os.environ.get(VISIBLE))
     system = os.uname()
+    kind = {KIND: _describe_kind(home, bool(devices))} if environ.DESCRIBE in os.environ else {}
     return {
         "cpus": os.cpu_count(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
@@ -32,7 +43,13 @@ def describe() -> dict[str, Any]:
         "system": f"{system.sysname} {system.release}",
         "agent": __version__,
         "pid": os.getpid(),
+        **kind,
     }
+
+
+@functools.lru_cache(maxsize=1)  # an agent repeats its request to join
+def _describe_kind(home: str, has_gpu: bool) -> Any:
+    return to_json(machine.describe_machine(Path(cache_home(home)) / "environments", has_gpu))
 
 
 def address_towards(endpoint: str) -> str:

@@ -164,6 +164,7 @@ class ComputeService:
             min_nodes=old.min_nodes if min_nodes is None else min_nodes,
             idle_seconds=old.idle_seconds if idle_seconds is None else idle_seconds,
             options=old.options if options is None else options,
+            kinds=old.kinds if options in (None, old.options) else (),
             modified=self._clock(),
         )
         _check_sizes(new.min_nodes, new.max_nodes, new.idle_seconds)

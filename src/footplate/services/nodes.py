@@ -11,7 +11,7 @@ from typing import Any
 
 from footplate.domain import azure_variables, gpus, launch
 from footplate.domain.launch import NodePlace, RankPlan
-from footplate.domain.orders import MpiOrders, NodeOrders
+from footplate.domain.orders import Lock, MpiOrders, NodeOrders
 from footplate.domain.records import Cause, NodeState, RunRecord
 from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.shipments import NodeReport
@@ -22,6 +22,7 @@ from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
+from footplate.services.orchestration.node_kinds import NodeKinds
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
 from footplate.services.settings import DEFAULT_FULL_DISK_SECONDS, read_full_disk_seconds
@@ -30,6 +31,8 @@ from footplate.storage import Storage
 log = logging.getLogger(__name__)
 
 _OWN_ADDRESS = "127.0.0.1"
+_NO_LOCK = Lock("", "", {})
+"""The lock of a run that has failed before its environment was resolved: its nodes have nothing to do but end."""
 
 
 class NodeService:
@@ -43,14 +46,35 @@ class NodeService:
         self._gpus = GpuAllocator(store, orchestrator, lines)
         self._jobs = jobs
         self._objects = objects
+        self._kinds = NodeKinds(store, jobs, home)
 
-    def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
+    def join(
+        self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]
+    ) -> NodeOrders | None:
+        """Take notice of an agent; return its orders, or None as long as the environment is being resolved."""
         seen = self._record(run, node, attempt)
         if seen.nodes[node].state is NodeState.DONE:
             # The engine that starts agents again because one of them died may not know that this one had finished.
             raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
+        is_new = seen.nodes[node].state is NodeState.LAUNCHED
+        if is_new and node == 0:  # later, scripts of the run could say anything with its token
+            self._kinds.learn(seen, info)
         joined = self._orchestrator.tell(run, events.NodeJoined(node, host, address, info), attempt, seen)
+        if not self.has_environment(joined):
+            return None
+        if is_new and joined.lock is not None:
+            self._warn_about_kind(joined, node)
         return self.orders_of(self._equipped(joined), node)
+
+    @staticmethod
+    def has_environment(record: RunRecord) -> bool:
+        """Whether there are orders: the environment is resolved, or cannot be."""
+        return record.lock is not None or record.outcome is not None
+
+    def _warn_about_kind(self, record: RunRecord, node: int) -> None:
+        warning = self._kinds.contradiction(record, node, self._store.locks.get(record.lock or ""))
+        if warning is not None:
+            self._orchestrator.tell(record.id, events.WarningAdded(warning))
 
     def orders_at_launch(self, record: RunRecord) -> NodeOrders | None:
         """Return the orders of a run whose only node is on this machine: its agent need not request them.
@@ -88,7 +112,7 @@ class NodeService:
         ready, wanted = run_status.is_ready(record) and run_status.is_equipped(record), record.spec.distribution
         places = tuple(NodePlace(n.address or _OWN_ADDRESS, n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
-        lock = self._store.locks.get(record.lock or "")
+        lock = _NO_LOCK if record.lock is None else self._store.locks.get(record.lock)
         return NodeOrders(
             run=run,
             node=node,

@@ -5,7 +5,7 @@ interpreters = nearest      or exact: a Python that is not available is an error
 conda = auto                or solve: conda packages only from their channels; or map: only from PyPI
 containers = use            or require: a run that requests one fails without an engine; or ignore: no run gets one
 image = docker.io/library/python:{python}-slim      for runs that request a container and name no image
-builds = auto               or gpu: packages for GPUs also on a machine without one; or cpu: never
+builds = auto               or gpu: packages for GPUs also on machines without one; or cpu: never
 torch_cpu_index = auto      or an index of torch for machines without a GPU; or off
 indexes = any               or own: only indexes of the machine's configuration; or addresses that runs may name
 
@@ -47,9 +47,10 @@ from pathlib import Path
 from footplate import environ
 from footplate.data import cache_limit
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, FOLDER, GCS, S3, StoreSpec, credential_fields
+from footplate.domain.node_kinds import NodeKind
 from footplate.environments import torch_builds
-from footplate.environments.adaptations import machine_has_gpu
 from footplate.environments.base import ResolverSettings
+from footplate.environments.machine import machine_has_gpu
 from footplate.environments.url_credentials import Logins
 from footplate.errors import InvalidInput, NotAllowed
 
@@ -220,16 +221,15 @@ def _parse(path: Path) -> configparser.ConfigParser:
     return parser
 
 
-def workshop_of(home: Path, logins: Mapping[str, str]) -> ResolverSettings:
-    """Return where and by which rules environments of this home are built."""
+def workshop_of(home: Path, logins: Mapping[str, str], node: NodeKind | None = None) -> ResolverSettings:
+    """Return where and by which rules environments of this home are built: for nodes of a kind, or for this machine."""
     known = read_settings(home)
     rules = (known.interpreters, known.conda, known.containers, known.image)
-    # Other engines start runs on other machines, whose GPUs are not known here.
-    no_gpu = not machine_has_gpu() and not read_engines(home)
+    no_gpu = not (machine_has_gpu() if node is None else node.gpu)
     cpu_builds = no_gpu if known.builds == "auto" else known.builds == "cpu"
     indexes = _indexes(home / NAME, known.indexes)
     torch_index = _torch_index(home / NAME, known.torch_cpu_index, indexes)
-    return ResolverSettings(home / "environments", *rules, Logins(logins), cpu_builds, indexes, torch_index)
+    return ResolverSettings(home / "environments", *rules, Logins(logins), cpu_builds, indexes, torch_index, node)
 
 
 def _indexes(path: Path, value: str) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Row, delete, func, insert, select, update
 
 from footplate.domain.codec import from_json, to_json
+from footplate.domain.node_kinds import KnownKind
 from footplate.domain.orders import Lock
 from footplate.domain.records import ComputeView, EnvironmentView
 from footplate.domain.serving.endpoints import EndpointRecord, ServiceKeys
@@ -21,7 +22,7 @@ from footplate.storage.schema import computes, endpoints, environment_labels, en
 
 _COMPUTE_COLUMNS = tuple(column.name for column in computes.c)
 _LOCKS_REMEMBERED = 200
-_COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state", "options", "modified")
+_COMPUTE_CHANGES = ("engine", "max_nodes", "min_nodes", "idle_seconds", "state", "options", "modified", "kinds")
 
 
 class Computes:
@@ -55,14 +56,14 @@ class Computes:
         return sorted((_compute(row) for row in rows), key=lambda view: view.name)
 
     def change(self, workspace: str, name: str, **changes: Any) -> ComputeView:
-        """Set some of: engine, max_nodes, min_nodes, idle_seconds, state, options, modified."""
+        """Set some of: engine, max_nodes, min_nodes, idle_seconds, state, options, modified, kinds."""
         for field in changes:
             if field not in _COMPUTE_CHANGES:
                 raise InvalidInput(f"{field!r} of a compute target cannot be changed", f"use {_COMPUTE_CHANGES}")
         c = computes.c
         with self._database.write() as connection:
             where = (c.workspace == workspace, c.name == name)
-            if changes and connection.execute(update(computes).where(*where).values(**changes)).rowcount == 0:
+            if changes and connection.execute(update(computes).where(*where).values(**to_json(changes))).rowcount == 0:
                 raise _no_compute(name)
         return self.get(workspace, name)
 
@@ -75,7 +76,9 @@ class Computes:
 
 
 def _compute(row: Row[Any]) -> ComputeView:
-    return ComputeView(**{name: getattr(row, name) for name in _COMPUTE_COLUMNS})
+    found: dict[str, Any] = {name: getattr(row, name) for name in _COMPUTE_COLUMNS}
+    found["kinds"] = tuple(from_json(KnownKind, each) for each in row.kinds or ())
+    return ComputeView(**found)
 
 
 def _no_compute(name: str) -> NotFound:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0012"
+HEAD = "0013"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -241,6 +241,7 @@ computes = Table(
     Column("options", Json, nullable=False),
     Column("created", Double, nullable=False),
     Column("modified", Double, nullable=False),
+    Column("kinds", Json),  # of its nodes, if they are other machines
 )
 
 environments = Table(

@@ -44,6 +44,7 @@ class NamespaceEngine:
         "root": "directory in which each node gets a root directory of its own",
         "hide": "directories that agents must not see, separated by colons",
         "python": COMMON_OPTIONS["python"],
+        "gpu_programs": "directory of programs, such as nvidia-smi, that only agents with GPUs find",
         "hold": "file that agents wait for, as if the cluster were full",
         "shared": COMMON_OPTIONS["shared"],
     }
@@ -117,8 +118,9 @@ def _describe_agent(job: AgentJob, node: int, namespace: str, program: Sequence[
     start, hold = remote_start(job), str(job.options.get("hold") or "")
     command = program or [*start.interpreter, "-c", start.script]
     inside = ["sh", "-c", _START, str(job.options["hide"]), hold, *command]
+    programs = [str(job.options.get("gpu_programs") or "")] if job.resources.gpus else []
     variables = {
-        "PATH": os.environ.get("PATH", os.defpath),
+        "PATH": os.pathsep.join([*filter(None, programs), os.environ.get("PATH", os.defpath)]),
         **({"PYTHONPATH": os.pathsep.join(sys.path)} if program else {}),
         process_tree.MACHINERY: f"{job.run}/{node}",
         **start.variables,

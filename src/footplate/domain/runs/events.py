@@ -23,6 +23,11 @@ class EnvironmentLocked:
 
 
 @dataclass(frozen=True)
+class EnvironmentDeferred:
+    """The environment is resolved once node 0 has joined: only then it is known what can be installed there."""
+
+
+@dataclass(frozen=True)
 class WaitReasonChanged:
     reason: str
     position: int
@@ -218,6 +223,7 @@ class WarningAdded:
 Event = Union[
     RunSubmitted,
     EnvironmentLocked,
+    EnvironmentDeferred,
     WaitReasonChanged,
     RunAdmitted,
     NodesLaunched,
@@ -251,7 +257,7 @@ Event = Union[
 
 @dataclass(frozen=True)
 class ResolveEnvironment:
-    """Resolve the environment, then answer with EnvironmentLocked or RunFailed."""
+    """Resolve the environment, then answer with EnvironmentLocked, EnvironmentDeferred or RunFailed."""
 
 
 @dataclass(frozen=True)
@@ -373,6 +379,7 @@ def describe(event: Event) -> str:
     sentences: Dict[type, Callable[[Any], str]] = {
         RunSubmitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
         EnvironmentLocked: lambda e: f"environment resolved ({e.lock[:12]})",
+        EnvironmentDeferred: lambda e: "the environment will be resolved for node 0: its kind is not known yet",
         WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
         RunAdmitted: lambda e: "nodes assigned",
         NodesLaunched: lambda e: "the engine started its agents",

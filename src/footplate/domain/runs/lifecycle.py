@@ -8,6 +8,8 @@
 
   a node:  LAUNCHED ▶ JOINED ▶ PREPARING ▶ PREPARED ▶ RUNNING ▶ (ATTENDING ▶) EXITED ▶ DONE, or LOST
            PREPARED waits until all nodes are: a gang starts together. ATTENDING has only parameter servers left.
+           If only node 0 can tell what can be installed there (EnvironmentDeferred), the run goes from LOCKING to
+           QUEUED without a lock; EnvironmentLocked comes after node 0 has joined, and all nodes wait for it.
   others:  an interactive run and a group go from ACCEPTED to RUNNING to ENDED. A group ends after its children.
 
 The first event that decides the outcome (a failed rank, a cancel, a lost node, a time limit, the last rank that
@@ -40,6 +42,7 @@ from footplate.domain.runs.events import (
     Effect,
     EngineEnded,
     EngineReported,
+    EnvironmentDeferred,
     EnvironmentLocked,
     Event,
     GpusAssigned,
@@ -76,7 +79,7 @@ from footplate.domain.runs.events import (
 from footplate.domain.runs.outcomes import decide, with_node, working
 from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.runs.run_status import awaits_engine, held_gpus, status
+from footplate.domain.runs.run_status import awaits_engine, awaits_lock, held_gpus, status
 from footplate.errors import InvalidTransition
 
 _NOT_ADMITTED = (
@@ -133,7 +136,8 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
         return (ScheduleQueue(),)
     # The last server may have died during the launch, even of a run that was canceled meanwhile. Only the engine knows
     # whether agents run, and only a handle can stop them.
-    return (LaunchNodes(),) if record.handle is None else ()
+    resolve: Tuple[Effect, ...] = (ResolveEnvironment(),) if awaits_lock(record) else ()
+    return (*resolve, LaunchNodes()) if record.handle is None else resolve
 
 
 _AFTER_THE_END = (
@@ -179,10 +183,20 @@ def _run_submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decisi
 
 
 def _environment_locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
-    if record.stage not in (Stage.ACCEPTED, Stage.LOCKING) or record.outcome is not None:
+    if record.lock is not None or record.outcome is not None:
         return record, ()
     warnings = record.warnings + event.warnings
+    if awaits_lock(record):
+        return replace(node_transitions.unlocked(record), lock=event.lock, warnings=warnings), ()
+    if record.stage not in (Stage.ACCEPTED, Stage.LOCKING):
+        return record, ()
     return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (ScheduleQueue(),)
+
+
+def _environment_deferred(record: RunRecord, event: EnvironmentDeferred, now: float) -> Decision:
+    if record.stage is not Stage.LOCKING or record.outcome is not None:
+        return record, ()
+    return replace(record, stage=Stage.QUEUED), (ScheduleQueue(),)
 
 
 def _wait_reason_changed(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
@@ -259,6 +273,7 @@ def _warning_added(record: RunRecord, event: WarningAdded, now: float) -> Decisi
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     RunSubmitted: _run_submitted,
     EnvironmentLocked: _environment_locked,
+    EnvironmentDeferred: _environment_deferred,
     WaitReasonChanged: _wait_reason_changed,
     RunAdmitted: _run_admitted,
     NodesLaunched: node_transitions.launched,

@@ -27,6 +27,7 @@ from footplate.domain.runs.events import (
     NodeVanished,
     NodeWorkersFinished,
     RankFailed,
+    ResolveEnvironment,
     StopNodes,
 )
 from footplate.domain.runs.outcomes import (
@@ -41,11 +42,20 @@ from footplate.domain.runs.outcomes import (
 )
 from footplate.domain.runs.restarts import Decision
 from footplate.domain.runs.root_cause import blames_another
-from footplate.domain.runs.run_status import BEFORE_START, ENDED_NODES, OVER_NODES, awaits_engine, is_equipped, is_ready
+from footplate.domain.runs.run_status import (
+    BEFORE_START,
+    ENDED_NODES,
+    OVER_NODES,
+    awaits_engine,
+    awaits_lock,
+    is_equipped,
+    is_ready,
+)
 
 MAX_REVIVALS = 3
 """How often the agents of one attempt are started again before their nodes are given up."""
 
+_RESOLVING = "resolving the environment for this node"
 _SAME_MISHAP_SECONDS = 15.0
 _SAME_ESTIMATE_SECONDS = 60.0
 
@@ -86,7 +96,15 @@ def joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
         record, event.node, state=NodeState.JOINED, host=event.host, address=event.address, info=event.info
     )
     waits = any(other.state is NodeState.LAUNCHED for other in after.nodes)
-    return replace(after, waiting=record.waiting if waits else None), ()
+    after = replace(after, waiting=record.waiting if waits else None)
+    if event.node != 0 or not awaits_lock(after):
+        return after, ()
+    return with_node(after, 0, message=_RESOLVING), (ResolveEnvironment(),)
+
+
+def unlocked(record: RunRecord) -> RunRecord:
+    """Return the record without the message that the environment is being resolved."""
+    return with_node(record, 0, message=None) if record.nodes[0].message == _RESOLVING else record
 
 
 def progressed(record: RunRecord, event: NodeProgressed, now: float) -> Decision:

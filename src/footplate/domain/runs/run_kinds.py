@@ -16,9 +16,10 @@ GROUP = "group"
 
 _ALWAYS = frozenset({"RunSubmitted", "RunFailed", "RunCancelRequested", "WarningAdded"})
 _NODES = frozenset({
-    "EnvironmentLocked", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported", "NodeJoined",
-    "NodeProgressed", "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed", "NodeExited",
-    "NodeFinished", "NodeLost", "NodeVanished", "AgentsMissing", "EngineEnded", "RunRestarted", "WakeTimeReached",
+    "EnvironmentLocked", "EnvironmentDeferred", "WaitReasonChanged", "RunAdmitted", "NodesLaunched", "EngineReported",
+    "NodeJoined", "NodeProgressed", "GpusAssigned", "NodePrepared", "NodeStarted", "NodeWorkersFinished", "RankFailed",
+    "NodeExited", "NodeFinished", "NodeLost", "NodeVanished", "AgentsMissing", "EngineEnded", "RunRestarted",
+    "WakeTimeReached",
 })  # fmt: skip
 
 

@@ -47,6 +47,12 @@ def status(record: RunRecord) -> str:
     return _STATUS_OF_STAGE[record.stage]
 
 
+def awaits_lock(record: RunRecord) -> bool:
+    """Whether the environment is to be resolved now that node 0 has described itself."""
+    asked = record.lock is None and record.outcome is None and bool(record.nodes)
+    return asked and record.nodes[0].state is not NodeState.LAUNCHED
+
+
 def awaits_engine(record: RunRecord) -> bool:
     """Whether the agents were stopped from outside, and the engine has not yet reported why."""
     cause = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
@@ -95,7 +101,7 @@ def turning_points(record: RunRecord) -> Tuple[Any, ...]:
     """
     ended = tuple(node.index for node in record.nodes if node.state in ENDED_NODES)
     ready = is_ready(record) and is_equipped(record)
-    return ready, record.outcome is not None, record.stage is Stage.ENDED, ended
+    return ready, awaits_lock(record), record.outcome is not None, record.stage is Stage.ENDED, ended
 
 
 def held_gpus(record: RunRecord) -> Set[str]:

@@ -25,7 +25,7 @@ from rattler import (
 from footplate.domain.locks import AZUREML, TENSORFLOW1
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import adaptations, azureml_dependencies, pythons, recipes
+from footplate.environments import adaptations, azureml_dependencies, machine, pythons, recipes
 from footplate.environments.adaptations import Adapted
 from footplate.environments.base import ResolverSettings, Say, make_lock, without_prefix
 from footplate.environments.conda import STORE, channels, names, records
@@ -66,7 +66,7 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
     options = [line for line in request.pip if is_option(line)]
     content: dict[str, Any] = {
         "python": pythons.dotted(_version_of(found)[:2]),
-        "platform": str(Subdir.current()),
+        "platform": str(_subdir(settings)),
         "packages": sorted((records.describe(record) for record in found), key=lambda one: one["name"]),
         "requirements": pins.text,
         "options": options,
@@ -184,21 +184,44 @@ def _ask(
     lines: Sequence[str], request: CondaRequest, settings: ResolverSettings, priority: ChannelPriority
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
-    overrides = VirtualPackageOverrides.from_env()
-    if request.libc is not None:
-        overrides.libc = Override.string(request.libc)
-    machine, sources = VirtualPackage.detect(overrides), list(request.channels)
+    virtual, sources = VirtualPackage.detect(_overrides(request, settings)), list(request.channels)
+    platforms = [_subdir(settings), Subdir("noarch")]
     try:
         with config(settings.logins) as rattler_config:
             gateway = Gateway.from_config(rattler_config, cache_dir=settings.root / STORE / "repodata")
             return asyncio.run(
-                solve(sources, specs, gateway=gateway, virtual_packages=machine, channel_priority=priority)
-            )
+                solve(
+                    sources, specs, gateway=gateway, platforms=platforms, virtual_packages=virtual,
+                    channel_priority=priority,
+                )
+            )  # fmt: skip
     except GatewayError as error:
         raise Unavailable(
             f"the package index of a conda channel cannot be read: {settings.logins.conceal(str(error))}",
             "check the channel's name and your permission to read it; then submit again",
         ) from None
+
+
+def _overrides(request: CondaRequest, settings: ResolverSettings) -> VirtualPackageOverrides:
+    """Return what to assume instead of what this machine has; CONDA_OVERRIDE_* of the user come first."""
+    overrides, node = VirtualPackageOverrides.from_env(), settings.node
+    if node is not None:
+        known = {"cuda": node.cuda if node.gpu else "", "archspec": node.machine}
+        for name, value in known.items():
+            if f"CONDA_OVERRIDE_{name.upper()}" not in channels.overrides():
+                setattr(overrides, name, Override.string(value))
+    libc = request.libc or (node.libc if node is not None else None)
+    if libc:
+        overrides.libc = Override.string(libc)
+    return overrides
+
+
+def _subdir(settings: ResolverSettings) -> Subdir:
+    """Return conda's name for the platform of the machine that will run the environment."""
+    own = platform.machine()
+    if settings.node is None or settings.node.machine == own:
+        return Subdir.current()
+    return Subdir("linux-64" if settings.node.machine == "x86_64" else f"linux-{settings.node.machine}")
 
 
 def _version_of(found: Sequence[RepoDataRecord]) -> tuple[int, ...]:
@@ -224,7 +247,7 @@ def _adapt(
     """Adapt pip's section to this machine; an MPI of the channels serves as well as one of the machine. A container
     sees nothing of the machine's."""
     has_mpi = any(record.name.normalized in adaptations.MPIS for record in found)
-    has_mpi |= adaptations.machine_has_mpi() and not spec.options.get("docker")
+    has_mpi |= machine.has_mpi(settings) and not spec.options.get("docker")
     return adaptations.adapt(
         without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
         mpi=adaptations.needs_mpi(spec.options, request.pip) and not has_mpi, cpu_builds=settings.cpu_builds,
@@ -251,6 +274,8 @@ def _pin_pip(
     select = ["--python-version", _python_of(found)]
     if request.libc is not None:
         select += ["--python-platform", uv_platform(platform.machine(), request.libc)]
+    elif settings.node is not None:
+        select += ["--python-platform", machine.node_platform(settings.node)]
     return pin_on_top(asked, adapted.soft, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import machine
 from footplate.environments.base import ResolverSettings
 from footplate.environments.containers import container_engine
 from footplate.errors import InvalidInput
@@ -34,8 +35,11 @@ def why_not(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
         return "the setting containers = ignore excludes them"
     if spec.builder == "existing" and not names_image(spec):
         return refuse_or(settings, "neither an image nor packages to install in one are named")
+    if settings.node is not None and not settings.node.containers:
+        return refuse_or(settings, f"neither podman nor docker answers on {machine.label(settings)}")
     if container_engine.find() is None:
-        return refuse_or(settings, "neither podman nor docker answers on this machine")
+        where = "this machine" if settings.node is None else "the server, which looks up the image"
+        return refuse_or(settings, f"neither podman nor docker answers on {where}")
     return None
 
 

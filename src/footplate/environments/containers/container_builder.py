@@ -57,7 +57,7 @@ class ContainerBuilder:
         asked: dict[str, Any] = spec.options.get("docker") or {}
         start = _start(asked)
         asked_python = _python_asked_for(spec)
-        version = pythons.dotted(pythons.choose(asked_python, settings.root)[:2])
+        version = pythons.dotted(pythons.choose(asked_python, lambda: pythons.installed(settings.root))[:2])
         otherwise = settings.image.replace("{python}", version)
         base = images.lock_base(engine, asked, otherwise, settings, say)
         here = images.fetch_base(engine, base, settings.root, say)

@@ -1,4 +1,7 @@
-"""`footplate compute check`: a run that tests every node of a compute target."""
+"""`footplate compute check`: a run that tests every node of a compute target.
+
+Its nodes tell the server what can be installed on them, too: environments are resolved for that.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from footplate import environ
@@ -17,6 +20,9 @@ from footplate.sdk.config.run_configuration_sections import PyTorchConfiguration
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.runs.run import make_run
+from footplate.sdk.runs.submission import new_run_id, prepare_script
+from footplate.sdk.session import user_name
 
 if TYPE_CHECKING:
     from footplate.sdk.runs.run import Run
@@ -72,7 +78,11 @@ def _submit(workspace: Workspace, name: str, nodes: int, options: Dict[str, Any]
             folder, "node_probe.py", arguments, compute_target=name, environment=environment,
             distributed_job_config=PyTorchConfiguration("Gloo", nodes, nodes),
         )  # fmt: skip
-        return Experiment(workspace, EXPERIMENT).submit(config)
+        experiment = Experiment(workspace, EXPERIMENT)
+        script = prepare_script(experiment, config)
+        spec = replace(script.spec, describe_nodes=True)
+        view = workspace.session.api.runs.submit(workspace.id, new_run_id(EXPERIMENT), spec, user_name())
+        return make_run(experiment, view)
 
 
 def _wait(workspace: Workspace, run: Run, timeout: float) -> Any:

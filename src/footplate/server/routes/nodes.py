@@ -18,6 +18,7 @@ from footplate.domain.replies import (
     SavedCheckpoints,
     ShipmentReply,
 )
+from footplate.errors import Unavailable
 from footplate.server.hub import Hub
 from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -36,6 +37,7 @@ from footplate.services.nodes import NodeService
 from footplate.services.orchestration.agent_tools import NodePlatform
 
 router = APIRouter(tags=["nodes"], route_class=Route)
+_LOCK_SECONDS = 10.0
 
 
 class Join(Body):
@@ -95,9 +97,25 @@ class Beat(Body):
 
 @router.post("/runs/{run}/nodes/{node}/join", response_model=NodeOrders)
 @requires(Right.SERVE_AS_NODE)
-def join_node(run: str, node: int, body: Join, services: ServicesOf) -> Response:
-    """Register a node agent of the current attempt, and return its orders."""
-    return answer(services.nodes.join(run, node, body.attempt, body.host, body.address, body.info))
+async def join_node(run: str, node: int, body: Join, services: ServicesOf, hub: HubOf) -> Response:
+    """Register a node agent of the current attempt, and return its orders.
+
+    If the environment can only be resolved now, the orders come when that is done. An agent that gets status 503
+    repeats the request.
+    """
+    nodes = services.nodes
+
+    def join() -> Response | None:
+        orders = nodes.join(run, node, body.attempt, body.host, body.address, body.info)
+        return None if orders is None else answer(orders)
+
+    found = await asyncio.to_thread(join)
+    if found is None:
+        await poll(hub, f"turn:{run}", lambda: nodes.record(run, node), nodes.has_environment, _LOCK_SECONDS)
+        found = await asyncio.to_thread(join)
+    if found is None:
+        raise Unavailable(f"the environment of run {run} is still being resolved", "join again")
+    return found
 
 
 @router.get("/runs/{run}/nodes/{node}/orders", response_model=NodeOrders)

@@ -98,6 +98,7 @@ class AgentJobs:
             time_limit=record.spec.max_seconds,
             grace=GRACE_SECONDS,
             options=options,
+            describe=access.home is None and (record.lock is None or record.spec.describe_nodes),
             is_first=is_first,
         )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from footplate import environments
+from footplate.domain.node_kinds import describe, summarize
 from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.records import Cause, RunRecord, Stage
 from footplate.domain.runs import events
@@ -20,6 +21,7 @@ from footplate.domain.runs.events import Effect, Event
 from footplate.engines.base import Engine
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.agent_jobs import GRACE_SECONDS, AgentJobs
+from footplate.services.orchestration.node_kinds import KindUnknown, NodeKinds
 from footplate.services.settings import workshop_of
 from footplate.storage import Storage
 from footplate.storage.database_errors import translate
@@ -53,6 +55,7 @@ class Effects:
         self._home = home
         self._jobs = jobs
         self._tell = tell
+        self._kinds = NodeKinds(store, jobs, home)
         self._failed_launches: set[str] = set()
         self._orders: Callable[[RunRecord], NodeOrders | None] = lambda _: None
 
@@ -124,8 +127,16 @@ class Effects:
             log.warning("run %s had ended when %s failed: %s", record.id, type(effect).__name__, cause.message)
 
     def resolve_environment(self, record: RunRecord, _: Effect) -> None:
-        """Resolve the environment, or use the lock that the spec names, whatever the indexes offer by now."""
-        lock = self._resolved(record) if record.spec.lock is None else None
+        """Resolve the environment, or use the lock that the spec names, whatever the indexes offer by now.
+
+        If only a node of the run can tell what can be installed there, the run is launched first.
+        """
+        try:
+            lock = self._resolved(record) if record.spec.lock is None else None
+        except KindUnknown:
+            with _of_the_store():
+                self._tell(record.id, events.EnvironmentDeferred(), record.attempt)
+            return
         with _of_the_store():
             if lock is None:
                 lock = self._store.locks.get(record.spec.lock or "")
@@ -134,13 +145,18 @@ class Effects:
             self._tell(record.id, events.EnvironmentLocked(lock.digest, lock.warnings), record.attempt)
 
     def _resolved(self, record: RunRecord) -> Lock:
+        with _of_the_store():
+            node = self._kinds.find(record)
         size = 0
 
         def append(line: str) -> None:
             nonlocal size
             size = self._store.logs.append(record.id, LOCK_LOG, size, f"{line}\n".encode(), replace=size == 0)
 
-        return environments.resolve(record.spec.environment, workshop_of(self._home, self._store.logins.all()), append)
+        if node is not None:
+            append(f"resolving for nodes with {describe(summarize(node))}")
+        settings = workshop_of(self._home, self._store.logins.all(), node)
+        return environments.resolve(record.spec.environment, settings, append)
 
     def stop_nodes(self, record: RunRecord, _: Effect) -> None:
         """Have the engine stop the run's agents.

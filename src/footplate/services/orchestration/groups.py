@@ -14,7 +14,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from footplate.domain.codec import to_json
 from footplate.domain.records import Cause, RunRecord, RunView, Stage
@@ -22,7 +22,7 @@ from footplate.domain.runs import controllers as seam
 from footplate.domain.runs import events
 from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
+from footplate.domain.specs import ControllerSpec, Distribution, EnvironmentSpec, GpuRequest, RunSpec
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import controllers
 from footplate.services.orchestration.effects import Tell
@@ -32,6 +32,10 @@ from footplate.storage import Storage
 log = logging.getLogger(__name__)
 
 Step = Callable[[], None]
+
+
+_LockBasis = tuple[EnvironmentSpec, str, dict[str, Any], GpuRequest, Distribution]
+"""Everything that decides about the lock of a child: its environment, and the node that it gets."""
 
 
 class Submit(Protocol):
@@ -74,7 +78,7 @@ class Groups:
         self._busy: set[str] = set()
         self._active: set[str] = set()
         self._memory = GroupMemory(store)
-        self._locks: dict[str, tuple[EnvironmentSpec, str]] = {}  # of a child that has ended, by group
+        self._locks: dict[str, tuple[_LockBasis, str]] = {}  # of a child that has ended, by group
         self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
 
     def connect(self, submit: Submit, cancel: Cancel) -> None:
@@ -107,7 +111,7 @@ class Groups:
         parent = record.spec.parent
         if parent is not None and parent in self._active:
             if record.lock is not None:
-                self._locks.setdefault(parent, (record.spec.environment, record.lock))
+                self._locks.setdefault(parent, (_lock_basis(record.spec), record.lock))
             self._queue(parent, lambda: self._child_ended(parent, record.id))
 
     def metrics_arrived(self, run: str) -> None:
@@ -229,9 +233,9 @@ class Groups:
         for order in orders:
             child, spec = seam.child_id(run, order.key), replace(order.spec, parent=run)
             # Later children get the packages of the first that ended, whatever the indexes offer by now.
-            environment, lock = self._locks.get(run, (None, None))
+            basis, lock = self._locks.get(run, (None, None))
             try:
-                self._submit(record.workspace, child, spec, by, lock=lock if spec.environment == environment else None)
+                self._submit(record.workspace, child, spec, by, lock=lock if _lock_basis(spec) == basis else None)
             except (Unavailable, OutOfSpace):
                 raise
             except FootplateError as error:
@@ -259,3 +263,7 @@ def _id_of(group: str, key: str, children: Mapping[str, seam.Child]) -> str:
     """Return the run of a child; a child that a client added has its run id as key."""
     run = seam.child_id(group, key)
     return run if run in children else key
+
+
+def _lock_basis(spec: RunSpec) -> _LockBasis:
+    return spec.environment, spec.target, spec.engine_options, spec.gpus, spec.distribution

@@ -46,6 +46,7 @@ DONE = GroupDecision(end=Outcome("completed"))
 by_kind: dict[type, st.SearchStrategy[typing.Any]] = {
     events.RunSubmitted: st.builds(events.RunSubmitted, by=words),
     events.EnvironmentLocked: st.builds(events.EnvironmentLocked, lock=words),
+    events.EnvironmentDeferred: st.just(events.EnvironmentDeferred()),
     events.WaitReasonChanged: st.builds(events.WaitReasonChanged, reason=words, position=st.integers(1, 2)),
     events.RunAdmitted: st.just(events.RunAdmitted()),
     events.NodesLaunched: st.builds(events.NodesLaunched, handle=words),
@@ -111,7 +112,8 @@ def records(draw: st.DrawFn) -> RunRecord:
     )  # fmt: skip
     record = RunRecord("r", "w", spec, Stage.ACCEPTED, created=0.0)
     if draw(st.booleans()):
-        for happened in (events.RunSubmitted(), events.EnvironmentLocked("l"), events.RunAdmitted()):
+        resolved = draw(st.sampled_from([events.EnvironmentLocked("l"), events.EnvironmentDeferred()]))
+        for happened in (events.RunSubmitted(), resolved, events.RunAdmitted()):
             record, _ = step(record, happened, 1.0)
     return record
 
@@ -242,7 +244,8 @@ def check_resume(record: RunRecord) -> None:
     elif record.stage is Stage.QUEUED:
         assert effects == (events.ScheduleQueue(),)
     else:
-        assert effects == (() if record.handle else (events.LaunchNodes(),))
+        resolve = (events.ResolveEnvironment(),) if run_status.awaits_lock(record) else ()
+        assert effects == (*resolve, *(() if record.handle else (events.LaunchNodes(),)))
 
 
 def test_the_strategies_cover_every_event() -> None:
