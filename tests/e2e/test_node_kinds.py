@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from footplate.testing.wheels import make_wheel
 
 from ..cluster_runs import describe, log_of
 from ..interpreters import interpreters
+from .conftest import VERSION
 from .test_namespace_engine import ENGINE, HIDDEN
 
 PYTHON = interpreters()[-1]
@@ -97,7 +97,7 @@ def test_a_server_without_a_gpu_locks_gpu_builds_for_nodes_with_one(
     workspace_there: Workspace, network: PrivateNetwork, home: Path, tmp_path: Path, smi: Path, footplate: Any
 ) -> None:
     target = attach(workspace_there, network, home, tmp_path, gpu_programs=str(smi))
-    environment = packages(tmp_path, "%d.%d" % sys.version_info[:2])
+    environment = packages(tmp_path, VERSION)
     for gpus, build in ((1, "gpu"), (None, "cpu")):
         first, second = (run_on(target, environment, gpus) for _ in range(2))
         assert [log_of(run).split()[0] for run in (first, second)] == [build, build]

@@ -18,6 +18,7 @@ from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
+from footplate.domain.node_kinds import NODE, describe
 from footplate.domain.orders import Lock
 from footplate.domain.records import BuildView, BuiltView, CuratedView
 from footplate.sdk.environments.curated import is_reserved
@@ -279,13 +280,22 @@ def _follow_build(session: Session, digest: str) -> BuildView:
         view = session.api.locks.follow_build(digest, view.offset, LONG_POLL)
 
 
+def _made_for(lock: Lock) -> str | None:
+    """Return the kind of machine that a lock was made for; None for an interpreter that is used as it is."""
+    node = lock.content.get(NODE)
+    if node is None:
+        return None if lock.builder == "existing" else "the server's machine"
+    return f"nodes with {describe(node)}"
+
+
 def _print_lock(lock: Lock, more: Iterable[tuple[str, Any]] = ()) -> None:
     about = lock.content
-    facts = [
+    facts: list[tuple[str, Any]] = [
         ("lock", lock.digest),
         ("builder", lock.builder),
         ("python", about.get("python") or about.get("interpreter")),
     ]
-    pairs([*facts, ("platform", about.get("platform")), *more, *(("warning", warning) for warning in lock.warnings)])
+    facts += [("platform", about.get("platform")), ("made for", _made_for(lock))]
+    pairs([*facts, *more, *(("warning", warning) for warning in lock.warnings)])
     for name, version in packages(lock).items():
         click.echo(f"  {name} {version}" if "/" in version else f"  {name}=={version}")

@@ -17,6 +17,7 @@ Nodes
     shapes             machine sizes by name
     targets            the name of the local compute target
     gpus               which node and which rank gets which GPU
+    node_kinds         what can be installed on a node, and what a target knows about its nodes
     shipments          news of a node in one request; covered by `tests/unit/services/test_shipments.py`
     stacks             stack traces of a run's processes; covered by the unit tests of `node` and `services`
     locks              contents of environment locks, and their differences

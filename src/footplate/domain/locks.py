@@ -7,6 +7,7 @@ import json
 import re
 from typing import Dict, List, Optional
 
+from footplate.domain.node_kinds import NODE, describe
 from footplate.domain.orders import Lock
 from footplate.domain.values import Value
 
@@ -70,4 +71,6 @@ def _about(lock: Lock) -> Dict[str, Optional[str]]:
     for name in names:
         value = lock.content.get(name)
         found[f"({name})"] = None if value is None else str(value)
+    node = lock.content.get(NODE)
+    found["(made for)"] = None if node is None else describe(node)
     return found

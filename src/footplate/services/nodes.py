@@ -18,7 +18,7 @@ from footplate.domain.shipments import NodeReport
 from footplate.domain.specs import Program, warning_time
 from footplate.domain.text import counted
 from footplate.environments.url_credentials import Logins
-from footplate.errors import Conflict, InvalidInput, NotFound
+from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
@@ -35,6 +35,10 @@ _NO_LOCK = Lock("", "", {})
 """The lock of a run that has failed before its environment was resolved: its nodes have nothing to do but end."""
 
 
+class EnvironmentPending(Unavailable):
+    """There are no orders yet: the environment of the run is being resolved for the node."""
+
+
 class NodeService:
     def __init__(
         self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs, home: Path,
@@ -48,10 +52,8 @@ class NodeService:
         self._objects = objects
         self._kinds = NodeKinds(store, jobs, home)
 
-    def join(
-        self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]
-    ) -> NodeOrders | None:
-        """Take notice of an agent; return its orders, or None as long as the environment is being resolved."""
+    def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
+        """Take notice of an agent, and return its orders. Raises EnvironmentPending: then it must join again."""
         seen = self._record(run, node, attempt)
         if seen.nodes[node].state is NodeState.DONE:
             # The engine that starts agents again because one of them died may not know that this one had finished.
@@ -61,7 +63,7 @@ class NodeService:
             self._kinds.learn(seen, info)
         joined = self._orchestrator.tell(run, events.NodeJoined(node, host, address, info), attempt, seen)
         if not self.has_environment(joined):
-            return None
+            raise EnvironmentPending(f"the environment of run {run} is being resolved for its node", "join again")
         if is_new and joined.lock is not None:
             self._warn_about_kind(joined, node)
         return self.orders_of(self._equipped(joined), node)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from footplate.domain.node_kinds import NodeKind
 from footplate.domain.specs import EnvironmentSpec
 from footplate.engines.base import Observation
 from footplate.environments import built_environments
 from footplate.environments.built_environments import MARKER
+from footplate.environments.machine import machine_has_gpu
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.settings import Settings, read_settings, workshop_of
 from footplate.testing.wheels import make_wheel
@@ -183,3 +185,14 @@ def test_an_index_of_cpu_builds_is_an_address(tmp_path: Path) -> None:
     (tmp_path / "settings.ini").write_text("[environments]\ntorch_cpu_index = yes\n")
     with pytest.raises(InvalidInput, match="torch_cpu_index = yes"):
         workshop_of(tmp_path, {})
+
+
+@pytest.mark.parametrize("engines", ["", "[engines]\nother = package:Engine\n"])
+def test_builds_follow_the_machine_that_runs_them(engines: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.ini").write_text(engines)
+    plain, with_gpu = NodeKind("x86_64", "2.36"), NodeKind("x86_64", "2.36", gpu=True)
+    assert workshop_of(tmp_path, {}, plain).cpu_builds
+    assert not workshop_of(tmp_path, {}, with_gpu).cpu_builds
+    assert workshop_of(tmp_path, {}).cpu_builds is not machine_has_gpu()
+    (tmp_path / "settings.ini").write_text("[environments]\nbuilds = cpu\n")
+    assert workshop_of(tmp_path, {}, with_gpu).cpu_builds

@@ -13,6 +13,7 @@ from footplate.cli.context import confirm, json_option, names_of, open_workspace
 from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import to_json
+from footplate.domain.node_kinds import KnownKind, describe, summarize
 from footplate.domain.records import ComputeView, Waiting
 from footplate.domain.targets import LOCAL
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
@@ -74,6 +75,7 @@ def show(name: str, workspace_name: str | None, as_json: bool) -> None:
             ("vm priority", options.get("vm_priority")),
             ("tags", tag_words(options.get("tags") or {})),
             *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
+            *(("node kind", _kind(known)) for known in found.kinds),
             ("created", f"{when(found.created)} ({ago(found.created)})" if found.created else None),
         ]
     )
@@ -178,3 +180,13 @@ def _delete(name: str, yes: bool, workspace_name: str | None) -> None:
     found = workspace.session.api.computes.get(workspace.id, name)
     confirm(f"delete compute target {found.name}? A cluster behind it is not touched.", yes)
     workspace.session.api.computes.delete(workspace.id, name)
+
+
+def _kind(known: KnownKind) -> str:
+    pythons = sorted({python.rsplit(".", 1)[0] for python in known.kind.pythons.values()}, key=_as_numbers)
+    words = f"{describe(summarize(known.kind))}; Python {', '.join(pythons) or 'unknown'}"
+    return f"{words}; for runs with {known.request}" if known.request else words
+
+
+def _as_numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

@@ -20,6 +20,7 @@ class RunSubmitted:
 class EnvironmentLocked:
     lock: str
     warnings: Tuple[str, ...] = ()
+    made_for: str = ""  # the kind of node, in words; empty for the server's machine, or any
 
 
 @dataclass(frozen=True)
@@ -378,7 +379,9 @@ def describe(event: Event) -> str:
     node = f"node {getattr(event, 'node', 0)}"
     sentences: Dict[type, Callable[[Any], str]] = {
         RunSubmitted: lambda e: "submitted" + (f" by {e.by}" if e.by else ""),
-        EnvironmentLocked: lambda e: f"environment resolved ({e.lock[:12]})",
+        EnvironmentLocked: lambda e: (
+            f"environment resolved ({e.lock[:12]})" + (f" for nodes with {e.made_for}" if e.made_for else "")
+        ),
         EnvironmentDeferred: lambda e: "the environment will be resolved for node 0: its kind is not known yet",
         WaitReasonChanged: lambda e: f"waits in position {e.position}: {e.reason}",
         RunAdmitted: lambda e: "nodes assigned",

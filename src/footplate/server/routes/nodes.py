@@ -18,7 +18,6 @@ from footplate.domain.replies import (
     SavedCheckpoints,
     ShipmentReply,
 )
-from footplate.errors import Unavailable
 from footplate.server.hub import Hub
 from footplate.server.openapi import BYTES_OUT, Route
 from footplate.server.responses import answer
@@ -33,7 +32,7 @@ from footplate.server.routes.parsing import (
     StrictStacks,
     poll,
 )
-from footplate.services.nodes import NodeService
+from footplate.services.nodes import EnvironmentPending, NodeService
 from footplate.services.orchestration.agent_tools import NodePlatform
 
 router = APIRouter(tags=["nodes"], route_class=Route)
@@ -105,17 +104,14 @@ async def join_node(run: str, node: int, body: Join, services: ServicesOf, hub: 
     """
     nodes = services.nodes
 
-    def join() -> Response | None:
-        orders = nodes.join(run, node, body.attempt, body.host, body.address, body.info)
-        return None if orders is None else answer(orders)
+    def join() -> Response:
+        return answer(nodes.join(run, node, body.attempt, body.host, body.address, body.info))
 
-    found = await asyncio.to_thread(join)
-    if found is None:
+    try:
+        return await asyncio.to_thread(join)
+    except EnvironmentPending:
         await poll(hub, f"turn:{run}", lambda: nodes.record(run, node), nodes.has_environment, _LOCK_SECONDS)
-        found = await asyncio.to_thread(join)
-    if found is None:
-        raise Unavailable(f"the environment of run {run} is still being resolved", "join again")
-    return found
+        return await asyncio.to_thread(join)
 
 
 @router.get("/runs/{run}/nodes/{node}/orders", response_model=NodeOrders)

@@ -3,6 +3,7 @@
 orchestrator   takes events, saves the lifecycle's decision, and performs effects by one table
 record_order   recognizes records that arrive late
 effects        effects of jobs: resolve the environment, launch and stop agents; covered by `test_orchestrator`
+node_kinds     the kind of node that a run gets, for which its environment is resolved
 agent_jobs     the description of a run's agents for an engine
 agent_archives archives that agents on other machines fetch
 agent_tools    which installed distributions are tools for a node

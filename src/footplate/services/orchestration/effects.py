@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from footplate import environments
-from footplate.domain.node_kinds import describe, summarize
+from footplate.domain.node_kinds import NODE, describe, summarize
 from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.records import Cause, RunRecord, Stage
 from footplate.domain.runs import events
@@ -142,7 +142,9 @@ class Effects:
                 lock = self._store.locks.get(record.spec.lock or "")
             else:
                 self._store.locks.put(lock)
-            self._tell(record.id, events.EnvironmentLocked(lock.digest, lock.warnings), record.attempt)
+            node = lock.content.get(NODE)
+            made_for = "" if node is None else describe(node)
+            self._tell(record.id, events.EnvironmentLocked(lock.digest, lock.warnings, made_for), record.attempt)
 
     def _resolved(self, record: RunRecord) -> Lock:
         with _of_the_store():

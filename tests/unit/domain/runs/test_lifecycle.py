@@ -12,6 +12,7 @@ from footplate.domain.runs.events import (
     AnnounceEnd,
     BeginAttempt,
     EngineReported,
+    EnvironmentDeferred,
     EnvironmentLocked,
     Event,
     ForgetNodes,
@@ -383,6 +384,36 @@ class TestAttendants:
 )
 def test_a_restarted_server_resumes_with(events: tuple[Event, ...], effects: tuple[object, ...]) -> None:
     assert resume(after(accepted(), *events)) == effects
+
+
+TO_UNKNOWN_NODES = (RunSubmitted("ada"), EnvironmentDeferred(), RunAdmitted(), NodesLaunched("h1"))
+
+
+class TestDeferredEnvironment:
+    def test_the_run_is_launched_without_a_lock(self) -> None:
+        record, effects = apply(after(accepted(), *TO_UNKNOWN_NODES[:1]), EnvironmentDeferred(), 20.0)
+        assert (record.stage, record.lock, effects) == (Stage.QUEUED, None, (ScheduleQueue(),))
+
+    def test_node_0_has_it_resolved_when_it_joins(self) -> None:
+        record, effects = apply(after(accepted(nodes=2), *TO_UNKNOWN_NODES, joined(1)), joined(0), 20.0)
+        assert effects == (ResolveEnvironment(),)
+        assert record.nodes[0].message == "resolving the environment for this node"
+        assert resume(record) == effects, "a server that was killed in between goes on"
+        locked, effects = apply(record, EnvironmentLocked("d1g3st", ("w",)), 30.0)
+        assert (locked.lock, locked.warnings, effects) == ("d1g3st", ("w",), ())
+        assert (locked.stage, locked.nodes[0].message) == (Stage.PROVISIONING, None)
+        assert resume(locked) == ()
+
+    def test_another_node_does_not(self) -> None:
+        assert apply(after(accepted(nodes=2), *TO_UNKNOWN_NODES), joined(1), 20.0)[1] == ()
+
+    def test_a_second_resolution_changes_nothing(self) -> None:
+        record = after(accepted(), *TO_UNKNOWN_NODES, joined(), EnvironmentLocked("d1g3st"))
+        assert apply(record, EnvironmentLocked("another"), 30.0) == (record, ())
+
+    def test_a_failed_resolution_stops_the_nodes(self) -> None:
+        record, effects = apply(after(accepted(), *TO_UNKNOWN_NODES, joined()), RunFailed(BOOM), 30.0)
+        assert (record.outcome, effects) == (Outcome("failed", BOOM), (StopNodes((0,)),))
 
 
 def test_an_agent_that_ships_the_last_files_is_not_stopped() -> None:
