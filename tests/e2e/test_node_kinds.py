@@ -135,7 +135,7 @@ def test_a_python_that_only_the_server_has_is_replaced_for_the_nodes(
     assert f"Python {missing.minor} is not on the nodes of this compute target" in warning
 
 
-def test_an_environment_that_cannot_be_resolved_fails_the_run_with_the_reason(
+def test_a_run_fails_if_its_environment_cannot_be_resolved_later(
     workspace_there: Workspace, network: PrivateNetwork, home: Path, tmp_path: Path
 ) -> None:
     target = attach(workspace_there, network, home, tmp_path)

@@ -120,7 +120,7 @@ def test_a_bad_description_is_refused(far: House) -> None:
     assert kept(far) is None
 
 
-def test_a_node_of_an_engine_that_describes_nothing_counts_as_like_the_server(far: House) -> None:
+def test_a_node_that_does_not_describe_itself_counts_as_like_the_server(far: House) -> None:
     submit(far, "first")
     assert join(far, "first", {"gpus": 1})["node"]["gpu"] is True
     assert kept(far) is None
