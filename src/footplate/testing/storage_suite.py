@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from sqlalchemy import inspect, text
 
+from footplate.domain.node_kinds import KnownKind, NodeKind
 from footplate.domain.orders import Lock
 from footplate.domain.records import ComputeView, FileView, ModelView, StoryLine
 from footplate.domain.targets import LOCAL
@@ -156,13 +157,15 @@ class RegistryTests(StorageFixtures):
         assert (model.resources, model.options, model.description) == ({"cpu": 2}, {"a": 1, "b": 2}, "better")
 
     def test_compute_targets(self, store: Storage) -> None:
-        view = ComputeView("big", WORKSPACE, LOCAL, 4, 10.0, 10.0, options={"vm": "x"})
+        known = KnownKind("GPUs", NodeKind("x86_64", "2.36", pythons={"/usr/bin/python3": "3.11.2"}), "r", 5.0)
+        view = ComputeView("big", WORKSPACE, LOCAL, 4, 10.0, 10.0, options={"vm": "x"}, kinds=(known,))
         store.computes.put(view, replace=False)
         with pytest.raises(Conflict, match="'big' exists"):
             store.computes.put(view, replace=False)
         store.computes.put(replace(view, max_nodes=2, created=99.0, modified=20.0), replace=True)
         assert store.computes.get(WORKSPACE, "big") == replace(view, max_nodes=2, modified=20.0)
         assert store.computes.change(WORKSPACE, "big", state="Failed").state == "Failed"
+        assert store.computes.change(WORKSPACE, "big", kinds=(known, known)).kinds == (known, known)
         assert [c.name for c in store.computes.list(WORKSPACE)] == ["big"]
         store.computes.delete(WORKSPACE, "big")
         for gone in (store.computes.get, store.computes.delete):

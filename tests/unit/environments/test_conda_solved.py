@@ -21,6 +21,7 @@ import pytest
 from footplate import environments
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.locks import diff, packages
+from footplate.domain.node_kinds import NodeKind
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import conda
@@ -125,6 +126,24 @@ def test_packages_are_solved_for_the_c_library_of_an_image(tmp_path: Path, wheel
     assert there.content["wheels_for"].endswith("-manylinux_2_28")
     interpreter, _ = build(tmp_path, there)
     assert ask(interpreter, "import tiny; print(tiny.version)") == packages(there)["tiny"]
+
+
+def test_packages_are_solved_for_the_node_that_runs_them(tmp_path: Path, wheels: Path) -> None:
+    modern = Package("modern", "2.0", {"share/modern": b"new"}, ("__glibc >=2.30",))
+    old = Package("modern", "1.0", {"share/modern": b"old"}, ("__glibc >=2.17",))
+    cuda = Package("needs-cuda", "1.0", {"share/cuda.txt": b"yes"}, ("__cuda >=12",))
+    channel = make_channel(tmp_path / "channel", [python_package(), modern, old, cuda])
+
+    def found(node: NodeKind, *names: str) -> dict[str, str]:
+        settings = ResolverSettings(tmp_path / "e", node=node)
+        asked = spec_of([channel], f"python={MINOR}", *names, pip=("tiny",))
+        return packages(CondaBuilder().lock(asked, settings, lambda _: None))
+
+    bare, equipped = NodeKind("x86_64", "2.28"), NodeKind("x86_64", "2.36", gpu=True, cuda="12.4")
+    assert found(bare, "modern")["modern"] == "1.0"
+    assert found(equipped, "modern", "needs-cuda").items() >= {"modern": "2.0", "needs-cuda": "1.0"}.items()
+    with pytest.raises(InvalidInput, match="__cuda"):
+        found(bare, "needs-cuda")
 
 
 def test_a_prefix_runs_with_its_activation_variables(channel: str, tmp_path: Path) -> None:
