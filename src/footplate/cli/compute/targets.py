@@ -185,7 +185,7 @@ def _delete(name: str, yes: bool, workspace_name: str | None) -> None:
 def _kind(known: KnownKind) -> str:
     pythons = sorted({python.rsplit(".", 1)[0] for python in known.kind.pythons.values()}, key=_as_numbers)
     words = f"{describe(summarize(known.kind))}; Python {', '.join(pythons) or 'unknown'}"
-    return f"{words}; for runs with {known.request}" if known.request else words
+    return f"{words}; if a run requests {known.request}" if known.request else words
 
 
 def _as_numbers(version: str) -> list[int]:
