@@ -90,9 +90,11 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
             if not availability.can_do_without(spec, error):
                 raise
             why = availability.refuse_or(settings, f"no container could be built: {error.message}")
-    warning = availability.warning(spec, why)
+    instead = availability.without_image(spec, settings, why)
+    warning = availability.warning(spec, instead, why)
     say(warning)
-    lock = _resolve_as(spec.builder, spec, settings, say, refresh)
+    lock = _resolve_as(instead.builder, instead, settings, say, refresh)
+    availability.check_python(spec, instead, lock)
     return replace(lock, warnings=(*lock.warnings, warning))
 
 

@@ -2,19 +2,27 @@
 
 `docker.enabled`, an image, a Dockerfile or a build context request a container. If there is no engine, if the image's
 registry does not answer, or if the settings say so, the packages are installed without a container, and a warning on
-the run lists what was not used.
+the run lists what was not used. The Python is the one that was requested, or else that of the image.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from footplate.domain.locks import packages
+from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import machine
+from footplate.environments import machine, pythons
 from footplate.environments.base import ResolverSettings
-from footplate.environments.containers import container_engine
+from footplate.environments.containers import container_engine, images
 from footplate.errors import InvalidInput
+
+_PYTHON_PACKAGE = re.compile(r"python\b(?!-)")
+_FOR_PACKAGES = re.compile(r"mcr\.microsoft\.com/azureml/")
+"""Azure's base images: their Python was never for jobs, because one was installed together with the packages."""
 
 _SOURCES = ("base_image", "base_dockerfile", "build_context")
 
@@ -44,12 +52,59 @@ def why_not(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
 
 
 def can_do_without(spec: EnvironmentSpec, error: InvalidInput) -> bool:
-    """Whether the packages are enough without an image.
+    """Whether the run may do without an image.
 
-    They are if no image was named, or if its registry cannot be reached: a machine without a network, or code that
+    It may if no image was named, or if its registry cannot be reached: a machine without a network, or code that
     outlived its registry. A name that the registry does not know is more likely a mistake.
     """
-    return not names_image(spec) or (spec.builder != "existing" and isinstance(error, container_engine.RegistryAway))
+    return not names_image(spec) or isinstance(error, container_engine.RegistryAway)
+
+
+def without_image(spec: EnvironmentSpec, settings: ResolverSettings, why: str) -> EnvironmentSpec:
+    """Return the request for a run without its image, with the image's Python if nobody chose another one.
+
+    Raises InvalidInput if that Python is unknown, unless the settings ignore containers.
+    """
+    if not names_image(spec) or "curated" in spec.options or _chosen_python(spec):
+        return spec
+    docker = spec.options["docker"]
+    python = images.named_python(docker)
+    if python is not None:
+        conda = spec.options.get("conda")
+        options = {**spec.options, "conda": _with_python(conda, python)} if conda else spec.options
+        builder = "venv" if spec.builder == "existing" else spec.builder
+        return replace(spec, builder=builder, interpreter=None, python=python, options=options)
+    comes_with_packages = spec.builder != "existing" and _FOR_PACKAGES.match(images.named_base(docker))
+    if settings.containers == "ignore" or comes_with_packages:
+        return spec
+    image = images.label(docker.get("base_image"))
+    raise InvalidInput(
+        f"the run cannot do without a container, because nothing names the Python version of {image}: {why}",
+        "name the version and the packages in a conda file (python=3.11); make the image available "
+        "(podman load, docker load); or set containers = ignore in settings.ini",
+    )
+
+
+def check_python(spec: EnvironmentSpec, instead: EnvironmentSpec, lock: Lock) -> None:
+    """Raise InvalidInput if the lock of the request `instead` has another Python than the image of `spec`."""
+    has = str(lock.content.get("python") or packages(lock).get("python"))
+    if instead is not spec and not f"{has}.".startswith(f"{instead.python}."):
+        image = images.label(spec.options["docker"].get("base_image"))
+        raise InvalidInput(
+            f"Python {instead.python} of {image} cannot be used here without a container: "
+            f"{lock.warnings[0] if lock.warnings else f'the packages need Python {has}'}",
+            f"install Python {instead.python}, make the image available, or name another version in a conda file",
+        )
+
+
+def _chosen_python(spec: EnvironmentSpec) -> bool:
+    return spec.builder != "existing" and not pythons.is_our_choice(spec.python)
+
+
+def _with_python(conda: Mapping[str, Any], python: str) -> dict[str, Any]:
+    lines = [str(line) for line in conda.get("dependencies") or ()]
+    kept = [line for line in lines if not _PYTHON_PACKAGE.match(line)]
+    return {**conda, "dependencies": [f"python={python}", *kept]}
 
 
 def refuse_or(settings: ResolverSettings, why: str) -> str:
@@ -62,11 +117,12 @@ def refuse_or(settings: ResolverSettings, why: str) -> str:
     return why
 
 
-def warning(spec: EnvironmentSpec, why: str) -> str:
+def warning(spec: EnvironmentSpec, instead: EnvironmentSpec, why: str) -> str:
     """Return the warning for the run, with everything that was requested and not used."""
     unused = ", ".join(_unused(spec.options.get("docker") or {}))
-    instead = "the interpreter of this machine" if spec.builder == "existing" else "a virtual environment"
-    return f"the run uses {instead} and no container: {why}; not used: {unused}"
+    words = "the interpreter of this machine" if instead.builder == "existing" else "a virtual environment"
+    words += f" with Python {instead.python} of the image" if instead is not spec else ""
+    return f"the run uses {words} and no container: {why}; not used: {unused}"
 
 
 def _unused(asked: Mapping[str, Any]) -> list[str]:

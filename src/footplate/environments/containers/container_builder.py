@@ -73,7 +73,7 @@ class ContainerBuilder:
         )
         lines = adapted.lines
         _refuse_recipes(lines)
-        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), _label(base))
+        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), images.label(base.get("image")))
         pins, excluded = _resolve(lines, adapted.soft, python, settings, say)
         content = {
             "base": base,
@@ -88,7 +88,7 @@ class ContainerBuilder:
             content[AZUREML] = pinned
         if adapted.replaces_tensorflow1:
             content[TENSORFLOW1] = True
-        other_python = _other_python(asked_python, python, _label(base), settings) if lines else ()
+        other_python = _other_python(asked_python, python, images.label(base.get("image")), settings) if lines else ()
         return make_lock(self.name, content, (*warnings, *adapted.warnings, *other_python, *excluded))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
@@ -181,10 +181,6 @@ def _refuse_recipes(lines: Sequence[str]) -> None:
             f"use an image that contains {made[0]} and remove it from the packages; or name no image: the run then "
             "gets a virtual environment that contains it",
         )
-
-
-def _label(base: Mapping[str, Any]) -> str:
-    return f"the image {base['image']!r}" if "image" in base else "the image of the Dockerfile"
 
 
 def _look_inside(engine: ContainerEngine, image: Image, interpreter: str, label: str) -> dict[str, Any]:

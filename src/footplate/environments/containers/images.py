@@ -24,6 +24,7 @@ from footplate.errors import Broken, InvalidInput
 
 _FROM = re.compile(r"^(\s*FROM\s+(?:--platform=\S+\s+)?)(\S+)((?:\s+AS\s+(\S+))?\s*)$", re.IGNORECASE | re.MULTILINE)
 
+_PYTHON_IN_NAME = re.compile(r"(?<![a-z])py(?:thon)?[-_:]?3\.?([5-9]|1\d)(?!\d)", re.IGNORECASE)
 _REMOTE = re.compile(r"https?://|git@|git://|ssh://")
 
 
@@ -33,6 +34,28 @@ def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
     registry: Mapping[str, Any] = asked.get("registry") or {}
     address = host_of(str(registry.get("address") or ""))
     return name if not address or name.startswith(f"{address}/") else f"{address}/{name}"
+
+
+def label(name: str | None) -> str:
+    """Return what messages call an image: its name, if it has one."""
+    return f"the image {name!r}" if name else "the image of the Dockerfile"
+
+
+def named_base(asked: Mapping[str, Any]) -> str:
+    """Return the name of the image, or of the one that its Dockerfile starts from; empty if only a pull would tell."""
+    lines = [*_FROM.finditer(str(asked.get("base_dockerfile") or ""))]
+    stages = {line[4].lower(): line[2] for line in lines if line[4]}
+    name = lines[-1][2] if lines else str(asked.get("base_image") or "")
+    while name.lower() in stages:
+        name = stages.pop(name.lower())
+    return name
+
+
+def named_python(asked: Mapping[str, Any]) -> str | None:
+    """Return the version of the image's Python if names contain it: `python:3.11-slim`, `torch:1.9-py38`."""
+    names = (str(asked.get("interpreter") or ""), named_base(asked))
+    found = next(filter(None, map(_PYTHON_IN_NAME.search, names)), None)
+    return f"3.{found[1]}" if found else None
 
 
 def lock_base(

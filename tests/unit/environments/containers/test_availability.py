@@ -5,12 +5,14 @@ import json
 import os
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from footplate import environments
+from footplate.domain.locks import packages
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.containers import container_engine, images
@@ -45,7 +47,7 @@ def program(folder: Path, name: str, *lines: str) -> None:
     path.chmod(0o755)
 
 
-def resolve(spec: EnvironmentSpec, tmp_path: Path, **rules: str) -> Any:
+def resolve(spec: EnvironmentSpec, tmp_path: Path, **rules: Any) -> Any:
     said = list[str]()
     lock = environments.resolve(spec, ResolverSettings(tmp_path / "e", **rules), said.append)
     return lock, said
@@ -68,7 +70,7 @@ def test_without_an_engine_a_warning_lists_what_was_not_used(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
 def test_the_warning_names_a_dockerfile_or_docker_enabled(tmp_path: Path) -> None:
-    lock, _ = resolve(asks("existing", base_dockerfile="FROM a\nRUN b\n"), tmp_path)
+    lock, _ = resolve(asks("existing", base_dockerfile="FROM a\nRUN b\n"), tmp_path, containers="ignore")
     assert lock.builder == "existing"
     assert "the interpreter of this machine and no container" in lock.warnings[0]
     assert lock.warnings[0].endswith("not used: the Dockerfile (FROM a, 2 lines)")
@@ -135,6 +137,61 @@ def test_packages_replace_an_image_whose_registry_is_down(tmp_path: Path) -> Non
     assert "containers = ignore" in (caught.value.hint or "")
     with pytest.raises(InvalidInput, match="containers = require"):
         resolve(asks(base_image=image), tmp_path, containers="require")
+
+
+OTHER = "3.8" if PYTHON != "3.8" else "3.9"
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+@pytest.mark.parametrize("builder", ["venv", "existing", "conda"])
+@pytest.mark.parametrize(
+    "docker",
+    [
+        {"base_image": f"python:{PYTHON}-slim"},
+        {"base_image": f"registry.example/team/torch:1.9-py{PYTHON.replace('.', '')}-cuda"},
+        {"base_image": "some/image", "interpreter": f"/usr/bin/python{PYTHON}"},
+        {"base_dockerfile": f"FROM docker.io/library/python:{PYTHON}.1 AS first\nFROM a:py37\nFROM first\nRUN b\n"},
+    ],
+)
+def test_the_fallback_keeps_the_python_of_the_image(builder: str, docker: dict[str, Any], tmp_path: Path) -> None:
+    """The requests carry the version of Azure's template, which nobody chose."""
+    template = "3.8.13" if PYTHON != "3.8" else "3.10.18"
+    options: dict[str, Any] = {"docker": docker}
+    if builder == "conda":
+        options["conda"] = {"channels": [], "dependencies": [f"python={template}", "tiny=1.0"], "pip": []}
+    python, interpreter = (None, sys.executable) if builder == "existing" else (template, None)
+    needs = ("tiny",) if builder == "venv" else ()
+    spec = EnvironmentSpec(builder=builder, python=python, interpreter=interpreter, requirements=needs, options=options)
+    lock, _ = resolve(spec, tmp_path, conda="map")
+    assert lock.content["python"] == PYTHON
+    assert f"a virtual environment with Python {PYTHON} of the image and no container" in lock.warnings[-1]
+    assert ("tiny" in packages(lock)) is (builder != "existing")
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+def test_a_chosen_python_is_kept_without_the_image(tmp_path: Path) -> None:
+    lock, _ = resolve(asks(base_image=f"python:{OTHER}"), tmp_path)
+    assert lock.content["python"] == PYTHON  # the one that the request names
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+@pytest.mark.parametrize("image", ["some/image:3.9", "python:3", "nvcr.example/torch:22.01-py3"])
+def test_no_fallback_when_the_python_of_the_image_is_unknown(image: str, tmp_path: Path) -> None:
+    spec = replace(asks(base_image=image), python="3.8.13")
+    with pytest.raises(InvalidInput, match=rf"nothing names the Python version of the image {image!r}") as caught:
+        resolve(spec, tmp_path)
+    assert "neither podman nor docker answers" in caught.value.message
+    assert "python=3.11" in (caught.value.hint or "") and "containers = ignore" in (caught.value.hint or "")
+    azure = replace(asks(base_image="mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu22.04"), python="3.8.13")
+    lock, _ = resolve(azure, tmp_path)  # such images have no Python for jobs: it comes with the packages
+    assert lock.builder == "venv"
+
+
+@pytest.mark.usefixtures("no_engine", "wheels")
+def test_no_fallback_to_another_python_than_that_of_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
+    with pytest.raises(InvalidInput, match=r"Python 3\.6 of the image 'python:3\.6' cannot be used here"):
+        resolve(replace(asks(base_image="python:3.6"), python="3.8.13"), tmp_path)
 
 
 @pytest.mark.usefixtures("no_engine", "wheels")
