@@ -1,7 +1,8 @@
 """Names and modules that are imported when they are first used, so that `import` stays fast however much there is.
 
-Both functions serve a package's `__init__`: `lazy_names` for public names such as `footplate.Run`,
-`lazy_submodules` for modules that others use as `runs.files.upload(…)` without waiting for them at import.
+The functions serve a package's `__init__`: `lazy_names` for public names such as `footplate.Run`,
+`lazy_submodules` for modules that others use as `runs.files.upload(…)` without waiting for them at import,
+`offer_submodules` for modules of the namespace package around it.
 """
 
 from __future__ import annotations
@@ -61,6 +62,12 @@ def lazy_submodules(package: str) -> Callable[[str], Any]:
             raise _no_attribute(package, name) from None
 
     return load
+
+
+def offer_submodules(namespace: str, modules: tuple[str, ...]) -> None:
+    """Let callers use these submodules of a namespace package, which has no file of its own, without importing them."""
+    load, listing = lazy_names(namespace, {}, modules)
+    vars(sys.modules[namespace]).update(__getattr__=load, __dir__=listing)
 
 
 def _no_attribute(package: str, name: str) -> AttributeError:

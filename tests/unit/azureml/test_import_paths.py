@@ -134,7 +134,14 @@ def test_every_name_is_footplates_own_object(module: str, name: str):
     assert found.__module__.startswith("footplate.")
 
 
-@pytest.mark.parametrize("module", [m for m in PATHS if m.startswith("azureml.core.")])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(m for m in PATHS if m.startswith(("azureml.core.", "azureml.data", "azureml.exceptions"))),
+        "azureml._common",
+        "azureml._restclient",
+    ],
+)
 def test_importing_the_package_makes_its_modules_available(module: str):
     code = f"import azureml.core; print({module}.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -192,6 +199,20 @@ def test_the_version_is_a_string():
     import azureml.core
 
     assert isinstance(azureml.core.VERSION, str) and "You are using " + azureml.core.VERSION
+
+
+def test_data_has_the_same_version():
+    code = "import azureml.core; print(azureml.data.__version__ == azureml.core.VERSION)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_a_module_that_was_not_imported_is_an_attribute_error():
+    import azureml.core
+
+    with pytest.raises(AttributeError, match="module 'azureml' has no attribute 'pipeline'"):
+        getattr(azureml, "pipeline")  # noqa: B009  # a type checker knows it, too
+    assert {"core", "data", "exceptions"} <= set(dir(azureml))
 
 
 def test_azureml_is_a_namespace_package():

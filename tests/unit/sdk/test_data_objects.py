@@ -27,6 +27,15 @@ def store() -> FolderDatastore:
     return FolderDatastore(WORKSPACE, DatastoreView("w", "my-store", "folder", {"path": "/data"}))
 
 
+@pytest.mark.parametrize("name", ["protocol", "endpoint", "account_key", "sas_token"])
+def test_a_folder_explains_that_it_has_no_account(store: FolderDatastore, name: str) -> None:
+    assert not hasattr(store, name)
+    with pytest.raises(AttributeError, match=rf"FolderDatastore has no attribute '{name}'.*\n?hint: .*as_mount\(\)"):
+        getattr(store, name)
+    with pytest.raises(AttributeError, match=r"has no attribute 'protokoll'$"):
+        getattr(store, "protokoll")  # noqa: B009  # a type checker knows it, too
+
+
 def test_a_reference_is_the_variable_with_its_path(store: FolderDatastore) -> None:
     assert str(store.as_mount()) == "$AZUREML_DATAREFERENCE_my_store"
     below = store.path("mnist").path("train")

@@ -18,6 +18,14 @@ from footplate.sdk.wrong_types import explained
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
+_OF_AN_ACCOUNT = (
+    "account_key", "account_name", "client_id", "client_secret", "container_name", "endpoint", "protocol", "sas_token",
+    "tenant_id",
+)  # fmt: skip
+_WITHOUT_ADDRESSES = (
+    "do not build an address: datastore.path('…').as_mount() passes files to a run, datastore.download('…') copies them"
+)
+
 
 @explained
 class AbstractDatastore:
@@ -213,6 +221,15 @@ class AbstractDatastore:
     def __deepcopy__(self, memo: Any) -> AbstractDatastore:
         """Return the same handle: a copied run configuration still refers to the same datastore."""
         return self
+
+    if not TYPE_CHECKING:  # a type checker knows the attributes better
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Raise an AttributeError, with a hint for the properties of an Azure storage account."""
+            words = f"{type(self).__name__} has no attribute {name!r}"
+            if name in _OF_AN_ACCOUNT:
+                words += f": datastore {self.name!r} is not an Azure storage account\nhint: {_WITHOUT_ADDRESSES}"
+            raise AttributeError(words)
 
     def __repr__(self) -> str:
         place = ", ".join(f"{key}={value!r}" for key, value in self._view.location.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from footplate.lazy import lazy_names
+from footplate.lazy import lazy_names, offer_submodules
 
 VERSION = "1.61.0"
 """The release of Azure's SDK that these names follow."""
@@ -55,3 +55,5 @@ _MODULES = (
 __all__ = ["VERSION", *_NAMES]  # noqa: PLE0604  # so that `from azureml.core import *` loads them
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES, _MODULES)
+
+offer_submodules("azureml", ("_common", "_restclient", "data", "exceptions"))
