@@ -8,6 +8,7 @@
     adaptations        requirements adapted to the machine: MPI, and builds for CPUs
     torch_builds       torch without CUDA for machines without a GPU
     tensorflow1        the hook that makes TensorFlow 2 look like version 1; tensorflow1_check finds what it cannot do
+    sklearn_externals  the hook that keeps `from sklearn.externals import joblib` working
     azureml_dependencies  packages that Azure's own packages brought along
     conda/             conda files: solved from channels with py-rattler, or mapped to PyPI
     containers/        container images with packages installed

@@ -10,10 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from footplate.domain.locks import TENSORFLOW1
+from footplate.domain.locks import TENSORFLOW1, packages
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import built_environments, bytecode, python_choice, pythons, tensorflow1, uv, uv_errors
+from footplate.environments import (
+    built_environments,
+    bytecode,
+    python_choice,
+    pythons,
+    sklearn_externals,
+    tensorflow1,
+    uv,
+    uv_errors,
+)
 from footplate.environments.base import BuildContext, Interpreter, ResolverSettings, Say
 from footplate.environments.recipes import wheels
 from footplate.environments.requirements import uv_arguments
@@ -44,7 +53,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
     context.say(f"building the environment {lock.digest[:12]} with Python {wanted}")
     python = wanted if os.sep in wanted else _python_path(wanted, context.root)
     _run(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not available", context)
-    add_requirements(lock.content, folder, context)
+    add_requirements(lock, folder, context)
 
 
 def _python_path(version: str, root: Path) -> str:
@@ -53,23 +62,26 @@ def _python_path(version: str, root: Path) -> str:
     return found.path if found else version
 
 
-def add_requirements(content: dict[str, Any], folder: Path, context: BuildContext) -> None:
+def add_requirements(lock: Lock, folder: Path, context: BuildContext) -> None:
     """Install the lock's pip packages into an environment that has a Python, then add bytecode for all its packages."""
+    content = lock.content
     if content["requirements"]:
         _install_pins(content, folder, context)
     for recipe in content.get("recipes") or ():
         _install_recipe(recipe, content, folder, context)
     site = built_environments.site_packages(folder)
-    if content.get(TENSORFLOW1):
-        write_tensorflow1_hook(site)
     if site.is_dir():
+        write_hooks(lock, site)
         _add_bytecode(folder, context)
 
 
-def write_tensorflow1_hook(site: Path) -> None:
-    """Write the hook, and the file that makes Python import it, to a directory of packages."""
-    shutil.copyfile(tensorflow1.__file__, site / f"{tensorflow1.NAME}.py")
-    (site / f"{tensorflow1.NAME}.pth").write_text(f"import {tensorflow1.NAME}\n", encoding="utf-8")
+def write_hooks(lock: Lock, site: Path) -> None:
+    """Write the hooks for old names that the lock's packages lack, and the files that make Python import the hooks."""
+    hooks = [tensorflow1] if lock.content.get(TENSORFLOW1) else []
+    hooks += [sklearn_externals] if "scikit-learn" in packages(lock) else []
+    for hook in hooks:
+        shutil.copyfile(str(hook.__file__), site / f"{hook.NAME}.py")
+        (site / f"{hook.NAME}.pth").write_text(f"import {hook.NAME}\n", encoding="utf-8")
 
 
 def _install_pins(content: dict[str, Any], folder: Path, context: BuildContext) -> None:

@@ -46,7 +46,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
     wanted = [records.restore(data) for data in lock.content["packages"]]
     context.say(f"building the environment {lock.digest[:12]} from {len(wanted)} conda packages")
     _link(wanted, folder, context)
-    venv.add_requirements(lock.content, folder, context)
+    venv.add_requirements(lock, folder, context)
     variables = _activation(folder, context.say)
     (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")
 

@@ -15,13 +15,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from footplate.domain.inherited_variables import build_variables
-from footplate.domain.locks import TENSORFLOW1, packages
+from footplate.domain.locks import packages
 from footplate.domain.orders import Lock
-from footplate.environments import tensorflow1
 from footplate.environments.base import BuildContext, without_prefix
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.uv import STORE, find_uv, pip_flags, uv_variables
-from footplate.environments.venv import all_hashed, write_tensorflow1_hook
+from footplate.environments.venv import all_hashed, write_hooks
 from footplate.errors import Broken
 from footplate.pip_settings import pip_settings
 
@@ -30,9 +29,9 @@ PYTHON = f"{HOME}/environment/bin/python"
 _PLACE = re.compile(r"(?:^(?:-f|--find-links)[\s=]+|@\s*(?=file://))([^\s;#]+)", re.MULTILINE)
 _FILES = ("SSL_CERT_FILE", "SSL_CLIENT_CERT", "UV_CONFIG_FILE", "NETRC")
 _PREFIXES = ("UV_", "SSL_", "HTTP_", "HTTPS_", "ALL_PROXY", "NO_PROXY", "http_", "https_", "all_proxy", "no_proxy")
-_COPY_HOOK = f"""
+_COPY_HOOKS = f"""
 import glob, shutil, sysconfig
-for file in glob.glob("{HOME}/lock/{tensorflow1.NAME}.*"):
+for file in glob.glob("{HOME}/lock/footplate_*"):
     shutil.copy(file, sysconfig.get_path("purelib"))
 """
 _NOT_INSIDE = (
@@ -49,8 +48,7 @@ def install(engine: ContainerEngine, base: Image, lock: Lock, name: str, context
     with tempfile.TemporaryDirectory(prefix=".install-", dir=context.root) as folder:
         pins = "\n".join([*lock.content["options"], str(lock.content["requirements"])])
         Path(folder, "requirements.txt").write_text(context.logins.reveal(pins), encoding="utf-8")
-        if lock.content.get(TENSORFLOW1):
-            write_tensorflow1_hook(Path(folder))
+        write_hooks(lock, Path(folder))
         variables = _variables()
         mounts = [f"{find_uv()}:{HOME}/uv:ro", f"{folder}:{HOME}/lock:ro", f"{_cache(engine, cache)}:{HOME}/cache"]
         mounts += [f"{path}:{path}:ro" for path in _named_files(variables, pins)]
@@ -114,8 +112,7 @@ def _script(lock: Lock, variables: Mapping[str, str]) -> str:
     venv = [f"{HOME}/uv", "venv", "--quiet", "--python", str(lock.content["interpreter"]), f"{HOME}/environment"]
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     commands = [shlex.join(venv), shlex.join([*sync, f"{HOME}/lock/requirements.txt"])]
-    if lock.content.get(TENSORFLOW1):
-        commands.append(shlex.join([PYTHON, "-c", _COPY_HOOK]))
+    commands.append(shlex.join([PYTHON, "-c", _COPY_HOOKS]))
     return "\n".join(["set -e", *lines, *commands, ""])
 
 
