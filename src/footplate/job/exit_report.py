@@ -57,6 +57,7 @@ def _failure(error: BaseException, bootstrap: str) -> Record:
         "exception": name,
         "exception_message": _words(error),
         "traceback": _shortened("".join(lines), _TRACEBACK_LIMIT),
+        "numpy": getattr(sys.modules.get("numpy"), "__version__", None),  # some errors depend on it
     }
 
 

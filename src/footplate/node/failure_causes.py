@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from footplate.domain.orders import NODE_LOST, Cause
+from footplate.domain.pickles import numpy_hint
 from footplate.domain.runs.root_cause import blames_another, is_no_consequence
 from footplate.domain.values import replace
 from footplate.node.ranks import Rank
@@ -53,7 +54,7 @@ def of_rank(
         return Cause(
             "user_exception",
             f"{exception}: {message}" if message else str(exception),
-            _hint_about(str(exception), message),
+            _hint_about(str(exception), message, note),
             exit_code=code,
             exception=str(exception),
             exception_message=message,
@@ -82,11 +83,13 @@ def of_rank(
     return Cause("exit_code", f"ended with exit code {code}", hint, exit_code=code, **common)
 
 
-def _hint_about(exception: str, message: str) -> str:
+def _hint_about(exception: str, message: str, note: Mapping[str, Any]) -> str:
     """Return a hint. A missing module is the most common end of a first run, a port in use that of a first gang."""
     told = "the traceback is in the run's error and at the end of its log"
     if "EADDRINUSE" in message or "Address already in use" in message:
         return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {told}"
+    if about_numpy := numpy_hint(message, note.get("numpy")):
+        return f"{about_numpy}; {told}"
     missing = re.match(r"No module named '([^'.]+)", message) if exception == "ModuleNotFoundError" else None
     if missing is None:
         return told

@@ -115,6 +115,15 @@ def test_an_exit_message_is_recorded(job):
     assert (ending["code"], ending["exception"], ending["exception_message"]) == (1, "SystemExit", "no data ☃")
 
 
+def test_a_failure_names_the_version_of_numpy(job):
+    """Errors of pickled objects depend on it."""
+    job.write("__version__ = '1.24.4'", "numpy.py")
+    job.run(job.write("import numpy; raise ValueError"))
+    assert job.ending()["numpy"] == "1.24.4"
+    job.run(job.write("raise ValueError"))
+    assert job.ending()["numpy"] is None
+
+
 FAILURES = {
     "plain": "def f():\n    raise ValueError('wrong ☃')\nf()",
     "chained": "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise KeyError('x') from e",

@@ -44,6 +44,22 @@ def test_a_missing_module_gets_a_hint() -> None:
     assert "add_pip_package" not in str(must(of(1, {**note, "exception": "ValueError"})).hint)
 
 
+@pytest.mark.parametrize(
+    "exception, message",
+    [
+        ("ModuleNotFoundError", "No module named 'numpy._core'"),
+        ("ModuleNotFoundError", "No module named 'numpy._core.multiarray'"),
+        ("ValueError", "<class 'numpy.random._mt19937.MT19937'> is not a known BitGenerator module."),
+    ],
+)
+def test_a_pickle_of_numpy_2_is_explained(exception: str, message: str) -> None:
+    note = {"exception": exception, "exception_message": message, "code": 1, "numpy": "1.24.4"}
+    hint = str(must(of(1, note)).hint)
+    assert "saved with NumPy 2, and this environment has NumPy 1.24.4" in hint and "'numpy>=2'" in hint
+    assert "add_pip_package('numpy')" not in hint and "traceback" in hint
+    assert "has NumPy 1:" in str(must(of(1, {**note, "numpy": None})).hint)
+
+
 def test_an_exception_without_text_is_reported_by_its_name() -> None:
     assert must(of(1, {"exception": "KeyboardInterrupt", "exception_message": ""})).message == "KeyboardInterrupt"
 

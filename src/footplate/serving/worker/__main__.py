@@ -11,6 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict, List
 
+from footplate.domain.pickles import numpy_hint
 from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer
@@ -32,8 +33,10 @@ def main(path: str, replica: str = "0") -> int:
     apply_limits(config.get("options") or {}, f"{config['service']}/{replica}")
     try:
         scorer = make_scorer(config)
-    except Exception:
+    except Exception as error:
         traceback.print_exc()
+        if hint := numpy_hint(str(error), getattr(sys.modules.get("numpy"), "__version__", None)):
+            sys.stderr.write(f"hint: {hint}\n")
         return CANNOT_LOAD
     server = WorkerServer(scorer, {"service": config["service"], "version": config["version"]})
     if config.get("socket"):

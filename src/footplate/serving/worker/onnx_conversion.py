@@ -11,6 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict
 
+from footplate.domain.pickles import numpy_hint
 from footplate.serving.worker.loaders import CannotLoad, load_model
 from footplate.serving.worker.messages import Refused
 from footplate.serving.worker.model_scorer import LoadedModel
@@ -28,8 +29,10 @@ def main(job_file: str) -> int:
         report = convert(job)
     except ImportError as error:
         traceback.print_exc()
-        report = {"error": f"the environment has no package {error.name!r}\n"
-                           f"hint: install {error.name} in {sys.executable}"}  # fmt: skip
+        missing = f"the environment has no package {error.name!r}", f"install {error.name} in {sys.executable}"
+        hint = numpy_hint(str(error), np.__version__)
+        words = (f"the model cannot be loaded: {error}", hint) if hint else missing
+        report = {"error": "\nhint: ".join(words)}
     except CannotLoad as error:
         report = {"error": str(error)}
     except Refused as error:
@@ -38,8 +41,8 @@ def main(job_file: str) -> int:
         }
     except Exception as error:
         traceback.print_exc()
-        report = {"error": f"the model cannot be converted: {type(error).__name__}: {error}\n"
-                           "hint: the log of the run has the traceback; serve the model itself"}  # fmt: skip
+        hint = numpy_hint(str(error), np.__version__) or "the log of the run has the traceback; serve the model itself"
+        report = {"error": f"the model cannot be converted: {type(error).__name__}: {error}\nhint: {hint}"}
     with open(job["report"], "w", encoding="utf-8") as file:
         json.dump(report, file)
     return 1 if "error" in report else 0

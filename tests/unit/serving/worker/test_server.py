@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -74,6 +75,23 @@ def test_a_pickled_model_is_served_in_batches_until_sigterm(tmp_path: Path) -> N
     finally:
         process.kill()
         process.communicate()
+
+
+class Newer:
+    """An object with a random generator that this NumPy does not know, as those of NumPy 2 are for NumPy 1."""
+
+    def __reduce__(self) -> Any:
+        return getattr(np.random._pickle, "__bit_generator_ctor"), ("Newer",)
+
+
+def test_a_model_of_a_newer_numpy_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(Newer()))
+    model = {"name": "line", "version": 2, "path": str(tmp_path / "model.pkl"), "framework": "ScikitLearn"}
+    process = start(tmp_path, models=[model])
+    _, messages = process.communicate(timeout=120)
+    assert process.returncode == 3
+    hint = messages.decode().splitlines()[-1]
+    assert hint.startswith("hint: the file was saved with NumPy 2, and this environment has NumPy " + np.__version__)
 
 
 def test_classifiers_answer_with_probabilities_unless_asked_otherwise(tmp_path: Path) -> None:

@@ -64,10 +64,10 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     file = find_file(path, ".pkl", ".joblib", ".pickle")
     try:
         joblib: Any = importlib.import_module("joblib")
-        return SklearnModel(joblib.load(file))
     except ImportError:
         with open(file, "rb") as stream:
             return SklearnModel(pickle.load(stream))
+    return SklearnModel(joblib.load(file))
 
 
 def _names(estimator: Any) -> List[str]:
