@@ -1,11 +1,13 @@
-"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, and later
-versions of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2 in place of version 1.
+"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, without packages
+that need one, and later versions of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2
+in place of version 1.
 
 Azure's images contained Open MPI, so no requirements name one, and old versions of mpi4py were compiled against it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -52,6 +54,12 @@ _BOUNDS_BEFORE = {
 """Packages whose older wheels fail with later versions of others, though they admit them: the first version without
 that problem, and the bound that older ones need."""
 
+_GPU_ONLY = re.compile(
+    r"cupy(-cuda\w+|-rocm[\w-]+)?|pycuda|flash-attn|tensorrt(-cu\d+)?|nvidia-dali(-tf-plugin)?-\w+"
+    r"|(cucim|cudf|cugraph|cuml|cuspatial|cuxfilter|dask-cudf|pylibcudf|pylibraft|raft-dask|rmm)(-cu\d+)?"
+)
+"""Packages that do nothing without a GPU; many of them cannot even be built or imported."""
+
 
 @dataclass(frozen=True)
 class Adapted:
@@ -85,6 +93,7 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
         _replace(found, _tensorflow_for_old_keras, "Keras before 2.4 fails with TensorFlow 2.3 and newer")
     if cpu_builds:
         _replace(found, _cpu_build, "this machine has no GPU")
+        _leave_out_gpu_packages(found)
     found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
     return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
 
@@ -107,6 +116,12 @@ def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: s
         if other is not None and wanted is not None:
             found.lines[at] = f"{other} ; {wanted.marker}" if wanted.marker else other
             found.warnings.append(f"{line}: {why}; {other} is installed instead")
+
+
+def _leave_out_gpu_packages(found: Adapted) -> None:
+    for line in [line for line in found.lines if _GPU_ONLY.fullmatch(name_of(line) or "")]:
+        found.lines.remove(line)
+        found.warnings.append(f"{line}: this machine has no GPU, and the package needs one; it is left out")
 
 
 def _mpi4py_with_wheels(wanted: Requirement) -> str | None:

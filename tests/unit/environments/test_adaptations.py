@@ -126,6 +126,22 @@ def test_keras_of_several_backends_gets_an_old_tensorflow(keras: str, line: str,
     assert adapt([keras, line], [], mpi=False, cpu_builds=False).lines == [keras, instead]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cupy", "cupy-cuda90==5.1.0", "cupy-cuda12x[ctk]", "cupy_rocm_5_0>=12", "cuML-cu12==24.10.*", "dask-cudf-cu11",
+        "pycuda ; python_version >= '3.8'", "nvidia-dali-cuda110", "tensorrt==8.6.1", "flash-attn>=2",
+        "cupy @ https://example.com/cupy-1.0-py3-none-any.whl",
+    ],
+)  # fmt: skip
+def test_packages_for_gpus_alone_are_left_out_with_a_warning(line: str) -> None:
+    found = adapt(["numpy", line, "cupyx-docs", "pycudagraph"], [], mpi=False, cpu_builds=True)
+    assert found.lines == ["numpy", "cupyx-docs", "pycudagraph"]
+    assert found.warnings == [f"{line}: this machine has no GPU, and the package needs one; it is left out"]
+    with_gpu = adapt([line], [], mpi=False, cpu_builds=False)
+    assert (with_gpu.lines, with_gpu.warnings) == ([line], [])
+
+
 def test_old_pins_for_gpus_move_to_a_cpu_build() -> None:
     found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, cpu_builds=True)
     assert found.lines == ["tensorflow-cpu==2.2.0"]

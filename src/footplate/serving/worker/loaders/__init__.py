@@ -2,8 +2,8 @@
 
     onnx · sklearn · tensorflow (SavedModel, Keras) · torch (exported programs, TorchScript) · xgboost · lightgbm
 
-`boosters` converts XGBoost and LightGBM to ONNX; tests/frameworks/test_serving.py covers it and the loaders of torch,
-tensorflow, xgboost and lightgbm.
+`torch_files` tells pickled modules from weights. `boosters` converts XGBoost and LightGBM to ONNX;
+tests/frameworks/test_serving.py covers it and the loaders of torch, tensorflow, xgboost and lightgbm.
 
 A loader is a function `load(path, options) → LoadedModel`. A new framework is a module here and a row below.
 """

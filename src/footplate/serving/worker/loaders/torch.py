@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import io
 from typing import Any, Mapping, Sequence, cast
 
-from footplate.serving.worker.loaders import CannotLoad, find_file
+from footplate.serving.worker.loaders import CannotLoad, find_file, torch_files
 from footplate.serving.worker.model_scorer import LoadedModel
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np
 
@@ -47,7 +48,7 @@ class TorchModel(LoadedModel):
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
-    """Load an exported program or a TorchScript module; a file of weights alone is refused."""
+    """Load an exported program or a TorchScript module; a pickled module and a file of weights are refused."""
     file = find_file(path, ".pt2", ".pt", ".pth")
     if file.endswith(".pt2"):
         program = torch.export.load(file)
@@ -55,13 +56,21 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     try:
         module = torch.jit.load(file, map_location="cpu")
     except RuntimeError:
-        raise CannotLoad(
-            f"{file} is neither an exported program nor TorchScript: weights alone cannot be served\n"
-            "hint: save with torch.export.save(torch.export.export(model, (sample,)), 'model.pt2'), "
-            "or give an entry script"
-        ) from None
+        raise CannotLoad(_why_not(file)) from None
     names = [argument.name for argument in module.forward.schema.arguments[1:]]
     return TorchModel(module.eval(), [TensorSpec(name, "float32") for name in names], file)
+
+
+def _why_not(file: str) -> str:
+    found = torch_files.class_of_module(file)
+    why = f"a pickled module, which needs the code of {found}" if found else "weights alone, without the code for them"
+    way = "torch.jit.trace(model, sample).save('model.pt')"
+    if importlib.util.find_spec("torch.export") is not None:  # since torch 2.1
+        way = "torch.export.save(torch.export.export(model, (sample,)), 'model.pt2')"
+    return (
+        f"{file} is neither an exported program nor TorchScript: it holds {why}\n"
+        f"hint: save the model with {way}, or deploy it with an entry script"
+    )
 
 
 def _inputs(program: Any) -> Sequence[TensorSpec]:
