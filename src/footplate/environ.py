@@ -18,6 +18,7 @@ COMPLETE = "_FOOTPLATE_COMPLETE"  # set by the shell while it completes a comman
 GRACE_SECONDS = "FOOTPLATE_GRACE_SECONDS"  # between the request to stop and the kill of ranks; for a run or a node
 KEEP_WORK = "FOOTPLATE_KEEP_WORK"  # "1": a node keeps the directory of a run that has ended
 TENSORFLOW1 = "FOOTPLATE_TENSORFLOW1"  # "0": TensorFlow 2 in place of version 1 keeps its own interface
+OPEN_DATASETS = "FOOTPLATE_OPEN_DATASETS"  # address of a mirror of Azure's open datasets
 NODE_HOME = "FOOTPLATE_NODE_HOME"  # root directory of agents on a machine that does not share the server's home
 PASS_ENVIRONMENT = "FOOTPLATE_PASS_ENVIRONMENT"  # names of further variables for jobs and builds; a server sets its own
 

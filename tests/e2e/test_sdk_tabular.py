@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
 import warnings
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from azureml.data.dataset_error_handling import DatasetExecutionError, DatasetVa
 from azureml.data.dataset_factory import TabularDatasetFactory
 from azureml.data.dataset_type_definitions import PromoteHeadersBehavior
 from azureml.exceptions import DatasetTimestampMissingError, UserErrorException
-from azureml.opendatasets import Diabetes, NycTlcYellow
+from azureml.opendatasets import MNIST, Diabetes, NycTlcYellow
 from footplate.testing.web_server import WebServer
 
 TITANIC = """PassengerId,Survived,Name,Age,Fare,Embarked
@@ -344,9 +346,55 @@ def test_no_warnings_without_problems(titanic: TabularDataset) -> None:
         titanic.to_pandas_dataframe(on_error="fail", out_of_range_datetime="fail")
 
 
-def test_open_datasets_read_files_that_the_user_provides(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(UserErrorException, match="workspace has no datastore 'opendatasets'"):
+@pytest.fixture
+def public(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    """A mirror of Azure's public files."""
+    server = WebServer()
+    monkeypatch.setenv("FOOTPLATE_OPEN_DATASETS", server.address)
+    yield server
+    server.stop()
+
+
+def publish(server: WebServer, container: str, files: dict[str, bytes]) -> None:
+    blobs = "".join(f"<Blob><Name>{name}</Name></Blob>" for name in files)
+    server.serve(container, f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker/></EnumerationResults>".encode())
+    for name, data in files.items():
+        server.serve(f"{container}/{name}", data)
+
+
+def test_open_datasets_are_downloaded_once(workspace: Workspace, public: WebServer, tmp_path: Path) -> None:
+    def rides(month: int) -> bytes:
+        times = [datetime(2018, month, day, tzinfo=timezone.utc) for day in (1, 5, 9)]
+        pd.DataFrame({"tpepPickupDateTime": times, "fare": [month + 0.0] * 3}).to_parquet(tmp_path / "rides")
+        return (tmp_path / "rides").read_bytes()
+
+    names = {month: f"yellow/puYear=2018/puMonth={month}/part.parquet" for month in (4, 5, 6)}
+    publish(public, "nyctlc", {name: rides(month) for month, name in names.items()})
+    publish(public, "mlsamples", {"diabetes/diabetes.csv": b"AGE,Y\n59,151\n48,75\n"})
+    parts = ("train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1")
+    for name in parts:
+        public.serve(f"mnist/{name}-ubyte.gz", name.encode())
+    public.serve("mnist/processed/t10k.csv", b"label,0\n7,255\n")
+    for _ in range(2):
+        assert Diabetes.get_tabular_dataset().to_pandas_dataframe()["Y"].tolist() == [151, 75]
+        some = NycTlcYellow(datetime(2018, 5, 4), datetime(2018, 6, 3)).to_pandas_dataframe()
+        assert some["fare"].tolist() == [5.0, 5.0, 6.0]
+    for name in ("mlsamples/diabetes/diabetes.csv", f"nyctlc/{names[5]}"):
+        assert len([one for one in public.asked(name) if "Range" not in one.headers]) == 1, name
+    assert not public.asked(f"nyctlc/{names[4]}")  # its month is outside
+    digits = MNIST.get_file_dataset().download(str(tmp_path / "digits"))
+    assert sorted(os.path.basename(path) for path in digits) == sorted(f"{name}-ubyte.gz" for name in parts)
+    assert MNIST.get_tabular_dataset(dataset_filter="test").to_pandas_dataframe()["label"].tolist() == [7]
+    with pytest.raises(UserErrorException, match="dataset_filter is 'validation'"):
+        MNIST.get_file_dataset(dataset_filter="validation")
+
+
+def test_open_datasets_read_files_that_the_user_provides(
+    workspace: Workspace, tmp_path: Path, public: WebServer
+) -> None:
+    with pytest.raises(UserErrorException, match="Diabetes can neither be downloaded nor is it in a datastore"):
         Diabetes.get_tabular_dataset()
+    publish(public, "mlsamples", {"diabetes/diabetes.csv": b"AGE,Y\n1,1\n"})  # the user's own copy comes first
     for name in ("Diabetes", "NycTlcYellow/2018"):
         (tmp_path / "open" / name).mkdir(parents=True)
     (tmp_path / "open" / "Diabetes" / "diabetes.csv").write_text("AGE,Y\n59,151\n48,75\n")

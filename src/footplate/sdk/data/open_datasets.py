@@ -1,29 +1,37 @@
-"""Azure's open datasets: the same classes, reading files that you provide.
+"""Azure's open datasets: the same classes, reading Azure's public files or your own copies.
 
-The files are in the datastore `opendatasets` of the workspace, in a folder per class:
+Your copies come first: a folder per class in the datastore `opendatasets` of the workspace.
 
     Datastore.register_folder(workspace, "opendatasets", "/data/open")      # /data/open/MNIST, /data/open/Diabetes, …
 """
 
 from __future__ import annotations
 
-from typing import Any, List, Optional, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Any, Generator, List, Optional, Sequence, Tuple
 
+from footplate.errors import Unavailable
+from footplate.sdk.data import public_files
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.tabular_dataset import TabularDataset
-from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
 from footplate.sdk.runs.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.sdk.wrong_types import explained
 
 DATASTORE = "opendatasets"
+_DIGITS = {"all": ("train", "t10k"), "train": ("train",), "test": ("t10k",)}
+"""Values of `dataset_filter` of MNIST, and what the names of its files begin with."""
 
 
 @explained
 class OpenDataset:
-    """One of Azure's open datasets. Its files are in the folder of its name, or in folders below it.
+    """One of Azure's open datasets.
+
+    Its files are your own, in the folder of its name or in folders below it; or else Azure's public ones. Those are
+    downloaded when they are read, into the data cache of the machine.
 
     Args:
         start_date: The first date of rows to read.
@@ -38,6 +46,7 @@ class OpenDataset:
     """
 
     _time: Optional[str] = None  # the column that start_date and end_date refer to
+    _public = ""  # the container and the folder of the public files
 
     def __init__(
         self,
@@ -56,7 +65,8 @@ class OpenDataset:
             A DataFrame.
 
         Raises:
-            UserErrorException: The workspace has no datastore `opendatasets`, or the table has no dates.
+            UserErrorException: The files can neither be downloaded nor read from your datastore `opendatasets`, or
+                the table has no dates.
 
         Example:
             def load() -> None:
@@ -76,13 +86,14 @@ class OpenDataset:
             The dataset.
 
         Raises:
-            UserErrorException: The workspace has no datastore `opendatasets`.
+            UserErrorException: The files can neither be downloaded nor read from your datastore `opendatasets`.
 
         Example:
             def load() -> None:
                 print(MNIST.get_file_dataset().to_path())
         """
-        return Dataset.File.from_files(_place(cls.__name__))
+        own = _own_files(cls.__name__)
+        return Dataset.File.from_files(cls._addresses(), validate=False) if own is None else own
 
     @classmethod
     def get_tabular_dataset(
@@ -104,32 +115,83 @@ class OpenDataset:
             The dataset.
 
         Raises:
-            UserErrorException: The workspace has no datastore `opendatasets`, or the table has no dates.
+            UserErrorException: The files can neither be downloaded nor read from your datastore `opendatasets`, or
+                the table has no dates.
 
         Example:
             def load() -> None:
                 print(Diabetes.get_tabular_dataset(cols=["AGE"]).to_pandas_dataframe())
         """
-        names = cls.get_file_dataset().to_path()
-        if any(name.endswith(".parquet") for name in names):
+        own = _own_files(cls.__name__)
+        if own is None:
+            table = _table(cls._addresses(start_date, end_date))
+        elif any(name.endswith(".parquet") for name in own.to_path()):
             table = Dataset.Tabular.from_parquet_files(_place(cls.__name__, "**/*.parquet"))
         else:
-            table = Dataset.Tabular.from_delimited_files(_place(cls.__name__, "**"))
+            table = Dataset.Tabular.from_delimited_files(_place(cls.__name__))
         if start_date is not None or end_date is not None:
             table = _between(cls.__name__, table, cls._time, start_date, end_date)
         return table.keep_columns(_listed(cols)) if cols else table
 
+    @classmethod
+    def _addresses(cls, start: Any = None, end: Any = None) -> List[str]:
+        """Return the addresses of the public files, as far as they may have rows between the dates."""
+        with _explained(cls.__name__):
+            paths = public_files.list_files(cls._public)
+        within = public_files.in_months(paths, start, end) or paths[:1]  # a table without rows still has columns
+        return [public_files.address_of(path) for path in within]
 
-def _place(name: str, pattern: str = "**") -> Tuple[Any, str]:
-    run = Run.get_context()
-    workspace = run.experiment.workspace if hasattr(run, "experiment") else Workspace.from_config()
-    if DATASTORE not in workspace.datastores:
+
+@contextmanager
+def _explained(name: str) -> Generator[None, None, None]:
+    """Raise an error about the dataset where its public files cannot be reached."""
+    try:
+        yield
+    except Unavailable as error:
         raise UserErrorException(
-            f"{name} needs its files, and the workspace has no datastore {DATASTORE!r}",
-            hint=f"put them into a folder {name} and register the folder above it: "
+            f"{name} can neither be downloaded nor is it in a datastore {DATASTORE!r} of the workspace: "
+            f"{error.message}",
+            hint=f"put its files into a folder {name} and register the folder above it: "
             f"Datastore.register_folder(workspace, {DATASTORE!r}, '/path')",
-        )
-    return Datastore.get(workspace, DATASTORE), f"{name}/{pattern}"
+        ) from None
+
+
+def _own_files(name: str, pattern: str = "**") -> Optional[FileDataset]:
+    """Return the files of the user's own copy, if there are any."""
+    try:
+        place = _place(name, pattern)
+        return Dataset.File.from_files(place) if place is not None else None
+    except DatasetValidationError:
+        return None
+
+
+def _place(name: str, pattern: str = "**") -> Optional[Tuple[Any, str]]:
+    run = Run.get_context()
+    try:
+        workspace = run.experiment.workspace if hasattr(run, "experiment") else Workspace.from_config()
+    except UserErrorException:  # public files need no workspace
+        return None
+    return (Datastore.get(workspace, DATASTORE), f"{name}/{pattern}") if DATASTORE in workspace.datastores else None
+
+
+def _parts_of_mnist(dataset_filter: str) -> Tuple[str, ...]:
+    if dataset_filter not in _DIGITS:
+        raise UserErrorException(f"dataset_filter is {dataset_filter!r}", hint=f"use {', '.join(_DIGITS)}")
+    return _DIGITS[dataset_filter]
+
+
+def _readable(name: str, paths: List[str]) -> List[str]:
+    """Return the addresses of public files whose names are known, after a look at the first one."""
+    with _explained(name):
+        public_files.check(paths[0])
+    return [public_files.address_of(path) for path in paths]
+
+
+def _table(addresses: List[str]) -> TabularDataset:
+    parquet = [address for address in addresses if address.endswith(".parquet")]
+    if parquet:
+        return Dataset.Tabular.from_parquet_files(parquet, validate=False)
+    return Dataset.Tabular.from_delimited_files(addresses, validate=False)
 
 
 def _between(name: str, table: TabularDataset, column: Optional[str], start: Any, end: Any) -> TabularDataset:
@@ -146,100 +208,174 @@ def _listed(cols: Sequence[str]) -> List[str]:
 
 
 class MNIST(OpenDataset):
-    """Azure's open dataset of handwritten digits. The files are your own copy.
+    """Azure's open dataset of handwritten digits.
 
     Example:
         def load() -> None:
             print(MNIST.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    @classmethod
+    def get_file_dataset(cls, enable_telemetry: bool = True, dataset_filter: str = "all") -> FileDataset:
+        """Return a dataset of the compressed files of images and labels.
+
+        Args:
+            enable_telemetry: Accepted and ignored: nothing is sent.
+            dataset_filter: `all`, `train` or `test`.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            UserErrorException: The files can neither be downloaded nor read from your datastore `opendatasets`, or
+                the filter is another one.
+
+        Example:
+            def load() -> None:
+                print(MNIST.get_file_dataset(dataset_filter="test").to_path())
+        """
+        parts = _parts_of_mnist(dataset_filter)
+        own = _own_files(cls.__name__, "**" if dataset_filter == "all" else f"**/{parts[0]}*")
+        if own is not None:
+            return own
+        kinds = ("images-idx3", "labels-idx1")
+        return Dataset.File.from_files(
+            _readable(cls.__name__, [f"mnist/{part}-{kind}-ubyte.gz" for part in parts for kind in kinds]),
+            validate=False,
+        )
+
+    @classmethod
+    def get_tabular_dataset(
+        cls,
+        start_date: Any = None,
+        end_date: Any = None,
+        cols: Optional[Sequence[str]] = None,
+        enable_telemetry: bool = True,
+        dataset_filter: str = "all",
+    ) -> TabularDataset:
+        """Return the table of pixels and labels.
+
+        Args:
+            start_date, end_date: The table has no dates: leave them out.
+            cols: Only these columns.
+            enable_telemetry: Accepted and ignored: nothing is sent.
+            dataset_filter: `all`, `train` or `test`; your own copy is read as a whole.
+
+        Returns:
+            The dataset.
+
+        Raises:
+            UserErrorException: The files can neither be downloaded nor read from your datastore `opendatasets`, or
+                the filter is another one.
+
+        Example:
+            def load() -> None:
+                print(MNIST.get_tabular_dataset(dataset_filter="train").take(5).to_pandas_dataframe())
+        """
+        parts = _parts_of_mnist(dataset_filter)
+        if _own_files(cls.__name__) is not None or start_date is not None or end_date is not None:
+            return super().get_tabular_dataset(start_date, end_date, cols)
+        name = "merged" if dataset_filter == "all" else parts[0]
+        table = _table(_readable(cls.__name__, [f"mnist/processed/{name}.csv"]))
+        return table.keep_columns(_listed(cols)) if cols else table
+
 
 class Diabetes(OpenDataset):
-    """Azure's open dataset of measurements of diabetes patients. The files are your own copy.
+    """Azure's open dataset of measurements of diabetes patients.
 
     Example:
         def load() -> None:
             print(Diabetes.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "mlsamples/diabetes"
+
 
 class OjSalesSimulated(OpenDataset):
-    """Azure's open dataset of simulated sales of orange juice. The files are your own copy.
+    """Azure's open dataset of simulated sales of orange juice.
 
     Example:
         def load() -> None:
             print(OjSalesSimulated.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "ojsales-simulatedcontainer/oj_sales_data"
+
 
 class NycTlcYellow(OpenDataset):
-    """Azure's open dataset of yellow taxi trips in New York. The files are your own copy.
+    """Azure's open dataset of yellow taxi trips in New York.
 
     Example:
         def load() -> None:
             print(NycTlcYellow.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "nyctlc/yellow"
     _time = "tpepPickupDateTime"
 
 
 class NycTlcGreen(OpenDataset):
-    """Azure's open dataset of green taxi trips in New York. The files are your own copy.
+    """Azure's open dataset of green taxi trips in New York.
 
     Example:
         def load() -> None:
             print(NycTlcGreen.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "nyctlc/green"
     _time = "lpepPickupDatetime"
 
 
 class NycTlcFhv(OpenDataset):
-    """Azure's open dataset of for-hire vehicle trips in New York. The files are your own copy.
+    """Azure's open dataset of for-hire vehicle trips in New York.
 
     Example:
         def load() -> None:
             print(NycTlcFhv.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "nyctlc/fhv"
     _time = "pickupDateTime"
 
 
 class NoaaIsdWeather(OpenDataset):
-    """Azure's open dataset of hourly weather observations. The files are your own copy.
+    """Azure's open dataset of hourly weather observations.
 
     Example:
         def load() -> None:
             print(NoaaIsdWeather.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "isdweatherdatacontainer/ISDWeather"
     _time = "datetime"
 
 
 class NoaaGfsWeather(OpenDataset):
-    """Azure's open dataset of weather forecasts. The files are your own copy.
+    """Azure's open dataset of weather forecasts.
 
     Example:
         def load() -> None:
             print(NoaaGfsWeather.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "gfsweatherdatacontainer/GFSWeather/GFSProcessed"
     _time = "currentDatetime"
 
 
 class PublicHolidays(OpenDataset):
-    """Azure's open dataset of public holidays. The files are your own copy.
+    """Azure's open dataset of public holidays.
 
     Example:
         def load() -> None:
             print(PublicHolidays.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "holidaydatacontainer/Processed"
     _time = "date"
 
 
 class PublicHolidaysOffline(PublicHolidays):
-    """Azure's open dataset of public holidays, under Azure's second name. The files are your own copy.
+    """Azure's open dataset of public holidays, under Azure's second name.
 
     Example:
         def load() -> None:
@@ -248,65 +384,78 @@ class PublicHolidaysOffline(PublicHolidays):
 
 
 class BostonSafety(OpenDataset):
-    """Azure's open dataset of calls to the city of Boston. The files are your own copy.
+    """Azure's open dataset of calls to the city of Boston.
 
     Example:
         def load() -> None:
             print(BostonSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "citydatacontainer/Safety/Release/city=Boston"
     _time = "dateTime"
 
 
 class ChicagoSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of Chicago. The files are your own copy.
+    """Azure's open dataset of calls to the city of Chicago.
 
     Example:
         def load() -> None:
             print(ChicagoSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "citydatacontainer/Safety/Release/city=Chicago"
+
 
 class NycSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of New York. The files are your own copy.
+    """Azure's open dataset of calls to the city of New York.
 
     Example:
         def load() -> None:
             print(NycSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "citydatacontainer/Safety/Release/city=NewYorkCity"
+
 
 class SanFranciscoSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of San Francisco. The files are your own copy.
+    """Azure's open dataset of calls to the city of San Francisco.
 
     Example:
         def load() -> None:
             print(SanFranciscoSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "citydatacontainer/Safety/Release/city=SanFrancisco"
+
 
 class SeattleSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of Seattle. The files are your own copy.
+    """Azure's open dataset of calls to the city of Seattle.
 
     Example:
         def load() -> None:
             print(SeattleSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "citydatacontainer/Safety/Release/city=Seattle"
+
 
 class UsPopulationCounty(OpenDataset):
-    """Azure's open dataset of the population of the United States by county. The files are your own copy.
+    """Azure's open dataset of the population of the United States by county.
 
     Example:
         def load() -> None:
             print(UsPopulationCounty.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
 
+    _public = "censusdatacontainer/release/us_population_county"
+
 
 class UsPopulationZip(OpenDataset):
-    """Azure's open dataset of the population of the United States by ZIP code. The files are your own copy.
+    """Azure's open dataset of the population of the United States by ZIP code.
 
     Example:
         def load() -> None:
             print(UsPopulationZip.get_tabular_dataset().take(5).to_pandas_dataframe())
     """
+
+    _public = "censusdatacontainer/release/us_population_zip"
