@@ -29,11 +29,12 @@ else:  # only a node that describes itself needs it
 _tools: list[str] = []
 
 
-def describe(home: str) -> dict[str, Any]:
-    """Describe this machine; also what can be installed here, which takes longer, if the engine has been asked to."""
+def describe(home: str | None = None) -> dict[str, Any]:
+    """Describe this machine. With the home of an agent whose server asks for it, also what can be installed here."""
     devices = gpus.find(gpus.open_driver(), os.environ.get(VISIBLE))
     system = os.uname()
-    kind = {KIND: _describe_kind(home, bool(devices))} if environ.DESCRIBE in os.environ else {}
+    is_asked = home is not None and environ.DESCRIBE in os.environ
+    kind = {KIND: _describe_kind(home, bool(devices))} if is_asked else {}
     return {
         "cpus": os.cpu_count(),
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
