@@ -141,3 +141,37 @@ def test_an_agent_that_gets_sigterm_saves_and_names_the_reason(
     finish(run)
     assert run.get_status() == "Completed"
     assert "finds ['last.txt']" in log_of(run)
+
+
+REPLACES = """
+    import os, sys, time
+    state = "checkpoints/state.txt"
+    print("finds", open(state).read() if os.path.exists(state) else "nothing", flush=True)
+    if os.environ["FOOTPLATE_ATTEMPT"] == "2":
+        sys.exit()
+    os.makedirs("checkpoints")
+    for step in range(6):
+        with open(state + ".new", "w") as file:
+            file.write(f"step {step}")
+        os.replace(state + ".new", state)
+        while not os.path.exists(sys.argv[1]):
+            time.sleep(0.02)
+    with open("checkpoints/half.txt", "w") as file:
+        file.write("half of a ")
+        file.flush()
+        os._exit(3)
+"""
+
+
+def test_a_run_that_dies_after_it_replaced_a_file_resumes_there(
+    workspace: Workspace, project: Path, tmp_path: Path
+) -> None:
+    """Five files take the place of the first within a moment, and nobody has looked since."""
+    gate = tmp_path / "gate"
+    run = submit(workspace, project, REPLACES, gate, max_attempts=2, restart_causes=["exit_code"])
+    wait_until(lambda: "checkpoints/state.txt" in run.get_file_names())
+    gate.touch()
+    finish(run)
+    assert (run.get_status(), run.attempt) == ("Completed", 2), run.get_details().get("error")
+    assert "finds step 5" in log_of(run)
+    assert "checkpoints/half.txt" not in run.get_file_names()

@@ -382,8 +382,9 @@ class Agent:
             self._data.send_as_written()
 
     def _open_checkpoints(self) -> checkpoints.CheckpointSaver:
+        ranks = self._ranks
         self._checkpoints = checkpoints.CheckpointSaver(
-            self._link, self._folder, self._orders, self._options.home, self._ranks.members, say
+            self._link, self._folder, self._orders, self._options.home, ranks.members, say, has_failed=ranks.has_failed
         )
         return self._checkpoints
 

@@ -62,6 +62,7 @@ _IMPORTED_LATER = (
     "footplate.node.data",
     "footplate.node.mpi.daemons",
     "footplate.node.ports",
+    "footplate.node.shipping.file_events",
     "footplate.node.shipping.reporting",
     "footplate.node.shipping.salvage",
     "footplate.node.stacks",

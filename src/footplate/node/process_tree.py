@@ -219,6 +219,11 @@ def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
+def shows_open_files(pids: Iterable[int]) -> bool:
+    """Whether we may look at the open files of all these processes: not in containers of other users."""
+    return _HAS_PROC and all(os.access(f"/proc/{pid}/fd", os.R_OK) for pid in pids if os.path.exists(f"/proc/{pid}"))
+
+
 def below(root: int) -> list[int]:
     """Return the living descendants of a process, without Footplate's own: cheap enough for every second."""
     children = _children(process for process in everyone().values() if not process.zombie)

@@ -68,6 +68,7 @@ class RankGroup:
         self._doubts_until: float | None = None  # from the first failure on
         self._clock = clock
         self._began = clock()
+        self._is_ending = False
         self._warned: set[int] = set()  # processes that we have warned of a time limit
         self._failed_since: dict[int, float] = {}  # by rank: when we first saw its report of a failure
         self._wake, self.waker = os.pipe()  # a byte written to the waker ends a sleep
@@ -246,6 +247,12 @@ class RankGroup:
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
         return failure_causes.first(found, self._orders.processes > 1, tasks) if found else None
 
+    def has_failed(self) -> bool:
+        """Whether a rank has failed although nobody has asked the ranks to end. Called from any thread."""
+        if self._is_ending or self._warned:
+            return False
+        return any(rank.code or self._folder.read_rank_exit(rank.number).get("code") for rank in list(self._ranks))
+
     def ended_by_themselves(self, asked: bool) -> bool:
         """Whether every rank left in an orderly way: with success, or after it was asked to end with any exit code.
 
@@ -303,6 +310,7 @@ class RankGroup:
     def end(self, why: str, grace: float) -> None:
         """Ask the ranks to end and kill those that are left after `grace` seconds."""
         say(f"ending the ranks: {why}")
+        self._is_ending = self._is_ending or not self.has_failed()
         killed = process_tree.end(self.members, grace, self.reap, ask=self._to_ask)
         self._remove_containers()
         if killed:

@@ -32,16 +32,15 @@ class UploadingServer(Protocol):
 
 
 class FileVersion(NamedTuple):
-    """The signs by which a changed file is recognized."""
+    """The signs by which a changed file is recognized. The time of its last change is none: links change it too."""
 
     size: int
     modified: int
-    changed: int
     inode: int
 
     @classmethod
     def of(cls, info: os.stat_result) -> FileVersion:
-        return cls(info.st_size, info.st_mtime_ns, info.st_ctime_ns, info.st_ino)
+        return cls(info.st_size, info.st_mtime_ns, info.st_ino)
 
 
 def send(server: UploadingServer, path: str, say: Callable[[str], None]) -> tuple[str, int, bool]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -61,9 +62,10 @@ class Arena:
         self.link: Any = server
         self.saver = self.open()
 
-    def open(self, look_seconds: float = 1.0, patience: float = 60.0) -> CheckpointSaver:
-        home = str(self.home)
-        return CheckpointSaver(self.link, self.folder, self.orders, home, lambda: HERE, print, look_seconds, patience)
+    def open(self, look_seconds: float = 1.0, patience: float = 60.0, **more: Any) -> CheckpointSaver:
+        return CheckpointSaver(
+            self.link, self.folder, self.orders, str(self.home), lambda: HERE, print, look_seconds, patience, **more
+        )
 
     def restore(self) -> dict[str, str]:
         return restore(self.link, str(self.home), self.folder, self.orders)
@@ -252,3 +254,100 @@ def test_every_node_gets_the_files_of_all_and_saves_its_own(tmp_path: Path, serv
     assert nodes[1].at_server() == {
         "checkpoints/model.pt": "newer", "checkpoints/shard_0.pt": "0", "checkpoints_node_1/shard_1.pt": "1",
     }  # fmt: skip
+
+
+# ── What the kernel reports ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def replace(node: Arena, name: str, text: str) -> None:
+    node.write(f"{name}.new", text)
+    os.replace(node.path / f"{name}.new", node.path / name)
+
+
+def test_a_file_that_replaced_another_is_saved_though_the_run_dies(node: Arena) -> None:
+    node.saver.watch()
+    replace(node, "state.json", "4")
+    replace(node, "state.json", "5")
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/state.json": "5"}
+
+
+def test_a_directory_that_was_moved_is_saved_though_the_run_dies(node: Arena) -> None:
+    node.saver.watch()
+    node.write("step_5.new/model.pt", "weights")
+    node.saver.save()
+    (node.path / "step_5.new").rename(node.path / "step_5")
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/step_5/model.pt": "weights"}
+
+
+def test_checkpoints_begun_before_a_death_are_not_saved(node: Arena) -> None:
+    """A kill, and an error inside of `with`, close a file as its writer would."""
+    replace(node, "state.json", "4")
+    node.saver.watch()
+    node.write("state.json", "5, but only ha")
+    with open(node.path / "model.pt", "w") as file:
+        file.write("half")
+        file.flush()
+        os.replace(node.path / "model.pt", node.path / "moved.pt")
+        node.saver.save()
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {}
+
+
+def test_a_file_closed_as_a_rank_fails_is_not_saved(tmp_path: Path, server: Server) -> None:
+    """Another rank may go on for a while: the file does not change any more, and is not complete."""
+    node, failed = Arena(tmp_path, server), list[int]()
+    node.saver = node.open(has_failed=lambda: bool(failed))
+    node.saver.begin({})
+    node.saver.watch()
+    replace(node, "moved.pt", "whole")
+    node.write("model.pt", "ha")
+    failed.append(1)
+    assert not node.saver.save()
+    assert node.saver.save() is False
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/moved.pt": "whole"}
+
+
+def test_files_are_saved_one_by_one_while_others_take_their_places(tmp_path: Path, server: Server) -> None:
+    """A file is replaced all the time. What is saved is always one of its versions, and a new one every second."""
+    node = Arena(tmp_path, server)
+    node.saver = node.open(look_seconds=0.1)
+    node.saver.begin({})
+    node.saver.start()
+    step = 0
+    while server.published < 3:
+        step += 1
+        replace(node, "state.json", f"{step}" * 1000)
+    node.saver.finish(trusts=False)
+    assert node.at_server() == {"checkpoints/state.json": f"{step}" * 1000}
+
+
+class ReplacingServer(Server):
+    """Replaces a file while it is being sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.path, self.content = Path(), b""
+
+    def missing(self, digests: Sequence[str]) -> set[str]:
+        return set(digests)
+
+    def put_blob(self, _digest: str, file: BinaryIO) -> None:
+        first = file.read(5)
+        (self.path / "new").write_text("the newer one")
+        os.replace(self.path / "new", self.path / "state.json")
+        self.content = first + file.read()
+
+
+def test_a_file_replaced_while_it_is_sent_is_saved_whole(tmp_path: Path) -> None:
+    server = ReplacingServer()
+    node = Arena(tmp_path, server)
+    server.path = node.path
+    saver = CheckpointSaver(node.link, node.folder, node.orders, None, lambda: HERE, print)
+    node.write("state.json", "the first one")
+    assert [saver.save() for _ in range(2)] == [False, True]
+    assert server.content == b"the first one"
+    assert server.saved["checkpoints/state.json"].digest == sha256(b"the first one").hexdigest()
+    assert not list(tmp_path.rglob("checkpoint_links"))
