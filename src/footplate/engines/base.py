@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from footplate.domain.orders import NodeOrders
 from footplate.domain.shapes import Shape
+from footplate.errors import Unavailable
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,10 @@ class Observation:
     places: dict[int, str] = field(default_factory=dict[int, str])
 
 
+class NotStarted(Unavailable):
+    """Raised by `submit` when agents cannot be started at this moment: the server repeats the launch."""
+
+
 class Engine(Protocol):
     """Methods may be called from several threads."""
 
@@ -108,7 +113,8 @@ class Engine(Protocol):
     def submit(self, request: LaunchRequest) -> str:
         """Start the agents and return a handle that survives a restart of the server.
 
-        Idempotent per run and attempt: living agents are left alone, dead agents are started again.
+        Idempotent per run and attempt: living agents are left alone, dead agents are started again. Raise NotStarted
+        if the same request can succeed later.
         """
         ...
 

@@ -11,6 +11,7 @@ an agent that has gone on to another node has ended for the earlier ones, and is
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import json
 import os
@@ -23,20 +24,23 @@ from ipaddress import IPv4Address
 from typing import Any, cast
 
 from footplate import environ
+from footplate.backoff import Backoff
 from footplate.domain.codec import to_json
 from footplate.domain.inherited_variables import agent_variables
 from footplate.domain.orders import NodeOrders
 from footplate.domain.shapes import Shape
 from footplate.domain.targets import LOCAL
-from footplate.engines.base import AgentJob, LaunchRequest, Observation
+from footplate.engines.base import AgentJob, LaunchRequest, NotStarted, Observation
 from footplate.engines.nursery import Nursery
-from footplate.errors import Broken, InvalidInput, Unavailable
+from footplate.errors import InvalidInput, Unavailable
 from footplate.node import host_info, process_tree
 from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder
 
 _HOLDER_SECONDS = 10.0
 _MOST_ASSIGNED = 1000
 _LONGEST_ORDERS = 64 << 10
+_NOT_NOW = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_NOT_NOW_HINT = "it starts when other processes have ended: see free, and ulimit -u and -n"
 _FIRST_ADDRESS = IPv4Address("127.0.0.2")
 
 
@@ -100,10 +104,12 @@ class LocalEngine:
         folders = [NodeFolder(home, request.run, node, request.attempt) for node in range(len(agents))]
         try:
             started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
-        except OSError:  # a full disk: directories without an agent would stay for ever
+        except OSError as error:  # a full disk: directories without an agent would stay for ever
             for folder in folders:
                 with contextlib.suppress(OSError):
                     _removed(folder)
+            if error.errno in _NOT_NOW:
+                raise NotStarted(f"the agents of {request.run} cannot be started: {error}", _NOT_NOW_HINT) from None
             raise
         handle = {"home": home, "run": request.run, "attempt": request.attempt, "agents": started}
         return json.dumps(handle, sort_keys=True, separators=(",", ":"))
@@ -142,28 +148,33 @@ class LocalEngine:
             "log": folder.agent_log,
             "orders": agent["orders"],
         }
-        for _ in range(2):
+        backoff, deadline, can_fork = Backoff(0.01, 0.5), time.monotonic() + _HOLDER_SECONDS, True
+        while True:
             held = folder.take_lock()
-            if held is None:
-                return _holder(folder)
+            if held is None:  # by an agent, or for a moment by a nursery that is dying
+                if (holder := _find_holder(folder)) is not None:
+                    return holder
+                if time.monotonic() > deadline:
+                    raise NotStarted(f"{folder.path} is locked by an unknown process", "find it with: lsof agent.lock")
+                backoff.wait()
+                continue
             try:
                 folder.forget_exit()
-                pid = self._assign(folder, message, held)
+                pid = self._assign(folder, message, held, can_fork)
                 if pid is not None:
                     identity = process_tree.identity(pid) or ""
                     with contextlib.suppress(OSError):  # a full disk: the agent lives, and writes it as well
                         folder.write_holder(held, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
+                can_fork = False
             finally:
                 # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the
                 # lock tells.
                 os.close(held)
-        folder.remove_unused()
-        raise Broken(f"the agent of {folder.path} could not be started", "see: footplate server logs")
 
-    def _assign(self, folder: NodeFolder, message: dict[str, Any], lock: int) -> int | None:
+    def _assign(self, folder: NodeFolder, message: dict[str, Any], lock: int, can_fork: bool) -> int | None:
         with self._assigning:
-            pid = self._nursery.fork(message, lock)
+            pid = self._nursery.fork(message, lock) if can_fork else self._nursery.start_alone(message, lock)
             if pid is not None:
                 if len(self._assigned) >= _MOST_ASSIGNED:
                     self._assigned = {other: path for other, path in self._assigned.items() if os.path.exists(path)}
@@ -220,15 +231,12 @@ def _address(node: int, count: int) -> str:
     return "127.0.0.1" if count == 1 else str(_FIRST_ADDRESS + node)
 
 
-def _holder(folder: NodeFolder) -> dict[str, Any]:
-    """Return the identity of the process that holds the lock; one that has just started may not have written it yet."""
-    deadline = time.monotonic() + _HOLDER_SECONDS
-    while time.monotonic() < deadline:
-        holder = folder.read_holder()
-        if holder is not None and process_tree.alive(int(holder["pid"]), str(holder["identity"])):
-            return {"pid": holder["pid"], "identity": holder["identity"]}
-        time.sleep(0.01)
-    raise Broken(f"{folder.path} is locked by an unknown process", "find it with: lsof agent.lock")
+def _find_holder(folder: NodeFolder) -> dict[str, Any] | None:
+    """Return the identity of the process that holds the lock; None if it has just started and not written it yet."""
+    holder = folder.read_holder()
+    if holder is not None and process_tree.alive(int(holder["pid"]), str(holder["identity"])):
+        return {"pid": holder["pid"], "identity": holder["identity"]}
+    return None
 
 
 def _removed(folder: NodeFolder) -> bool:

@@ -40,6 +40,18 @@ class Nursery:
                 return self._receive_pid(connection)
         return None
 
+    def start_alone(self, message: Mapping[str, Any], lock: int) -> int:
+        """Start the process without a nursery, which takes longer but cannot die in between; return its pid."""
+        argv = [*(message["program"] or self._argv), *message["arguments"], "--lock", str(lock)]
+        with open(message["log"], "ab", opener=_open_private) as log:
+            process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=message["variables"], pass_fds=[lock],
+                start_new_session=True,
+            )  # fmt: skip
+        open_files.restore_limit(process.pid)
+        threading.Thread(target=process.wait, name="agent", daemon=True).start()
+        return process.pid
+
     def _receive_pid(self, connection: socket.socket) -> int | None:
         try:
             answer = connection.recv(64)
@@ -76,3 +88,7 @@ class Nursery:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -17,7 +18,7 @@ from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
 from footplate.engines.nursery import Nursery
-from footplate.errors import Broken, InvalidInput
+from footplate.errors import InvalidInput
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.testing.waiting import PATIENCE_SECONDS, wait_until
@@ -235,13 +236,68 @@ def test_an_engine_with_many_open_files_starts_agents(home: Path) -> None:
     subprocess.run([sys.executable, "-c", CROWDED, str(home)], check=True, timeout=PATIENCE_SECONDS)
 
 
-def test_the_directory_of_an_agent_that_never_began_is_removed(home: Path) -> None:
-    job = AgentJob("run_1", 1, 1, "http://127.0.0.1:9", home=str(home))
-    engine = LocalEngine()
+def test_agents_start_without_a_nursery_that_does_not_live(home: Path) -> None:
+    engine = LocalEngine([sys.executable, "-c", SLEEPER])
     engine._nursery = Nursery(["/bin/false"])
-    with pytest.raises(Broken, match="could not be started"):
-        engine.submit(engine.prepare(job))
-    assert not (home / "work" / "run_1").exists()
+    known = engine.submit(engine.prepare(job(home)))
+    log = home / "work" / "run_1" / "node_0_attempt_2" / "agent.log"
+    line = wait_until(lambda: log.exists() and log.read_text())
+    pid = json.loads(known)["agents"][0]["pid"]
+    assert (line.split()[0], os.getsid(pid)) == (str(pid), pid)
+    assert engine.submit(engine.prepare(job(home))) == known
+    engine.cancel(known, 10.0)
+    wait_until(lambda: process_tree.look(pid) is None)
+
+
+def test_an_agent_without_a_nursery_holds_its_lock(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        engine = LocalEngine()
+        folder = NodeFolder(str(home), "run_1", 0)
+        lock = folder.take_lock()
+        assert lock is not None
+        body = engine.prepare(AgentJob("run_1", 1, 1, endpoint, home=str(home))).body
+        agent = {**body["agents"][0], "program": [], "log": folder.agent_log}
+        pid = engine._nursery.start_alone({**agent, "variables": {**os.environ, **agent["variables"]}}, lock)
+        os.close(lock)
+        wait_until((home / "work" / "run_1" / "node_0" / "wd").exists)
+        assert folder.take_lock() is None
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: process_tree.look(pid) is None)
+
+
+def test_a_lock_that_a_dying_nursery_holds_is_waited_for(home: Path) -> None:
+    engine = LocalEngine([sys.executable, "-c", SLEEPER])
+    folder = NodeFolder(str(home), "run_1", 0, 2)
+    held = folder.take_lock()
+    assert held is not None
+    timer = Timer(0.2, os.close, [held])
+    timer.start()
+    known = engine.submit(engine.prepare(job(home)))
+    timer.join()
+    engine.cancel(known, 10.0)
+    wait_until(lambda: engine.poll([known])[known].state == "exited")
+
+
+def test_an_agent_for_which_there_are_no_processes_starts_later(home: Path) -> None:
+    program = """
+import resource, sys
+from footplate.engines.base import AgentJob, NotStarted
+from footplate.engines.local import LocalEngine
+resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+held = [open("/dev/null") for _ in range(7)]
+engine = LocalEngine(["/bin/true"])
+request = engine.prepare(AgentJob("run_1", 1, 1, "unix:///s", None, sys.argv[1]))
+try:
+    engine.submit(request)
+except NotStarted as error:
+    print(error.message)
+for file in held:
+    file.close()
+engine.submit(request)
+"""
+    done = subprocess.run([sys.executable, "-c", program, str(home)], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Too many open files" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 def test_a_nursery_whose_engine_died_before_it_began_exits() -> None:

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
 from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
-from footplate.engines.base import AgentJob, LaunchRequest, Observation
+from footplate.engines.base import AgentJob, LaunchRequest, NotStarted, Observation
 from footplate.errors import InvalidInput, NotFound, Unavailable
 from footplate.services import Services
 from footplate.services.orchestration.agent_jobs import Listeners
@@ -32,6 +32,7 @@ class FakeEngine:
     forgotten: list[str] = field(default_factory=list)
     seen: dict[str, Observation] = field(default_factory=dict)
     refuses: str = ""
+    busy_times: int = 0  # submissions that cannot be started yet
     silent: bool = False
     asked: int = 0
     handles: int = 0  # in the last poll
@@ -61,6 +62,9 @@ class FakeEngine:
     def submit(self, request: LaunchRequest) -> str:
         if self.refuses:
             raise Unavailable(self.refuses, "try later")
+        if self.busy_times > 0:
+            self.busy_times -= 1
+            raise NotStarted("no process is left", "wait")
         self.submitted.append(request.run)
         return f"handle-{request.run}"
 

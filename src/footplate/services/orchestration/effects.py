@@ -18,7 +18,7 @@ from footplate.domain.orders import Lock, NodeOrders
 from footplate.domain.records import Cause, RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.events import Effect, Event
-from footplate.engines.base import Engine
+from footplate.engines.base import Engine, NotStarted
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.agent_jobs import GRACE_SECONDS, AgentJobs
 from footplate.services.orchestration.node_kinds import KindUnknown, NodeKinds
@@ -66,12 +66,15 @@ class Effects:
     def perform(self, record: RunRecord, effect: Effect, handler: Handler, failure: str) -> None:
         """Run the handler; if it fails, fail the run with a cause of the code `failure`.
 
-        Raises Unavailable or OutOfSpace when the store is away: then the caller must try again.
+        Raises Unavailable or OutOfSpace when the store is away, and NotStarted when an engine can start agents only
+        later: then the caller must try again.
         """
         try:
             handler(record, effect)
         except StoreAway as away:
             raise away.error from None
+        except NotStarted:
+            raise
         except FootplateError as error:
             self._fail(record, effect, Cause(failure, error.message, error.hint))
         except OSError as error:

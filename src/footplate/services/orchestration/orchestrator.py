@@ -243,7 +243,7 @@ class Orchestrator:
     def _perform(self, record: RunRecord, effect: Effect, row: EffectRow) -> None:
         try:
             self.effects.perform(record, effect, row.handler, row.failure)
-        except (Unavailable, OutOfSpace) as error:  # raised by the store: only the watcher repeats an effect
+        except (Unavailable, OutOfSpace) as error:  # of the store, or NotStarted: only the watcher repeats an effect
             log.warning("run %s: %s has to wait: %s", record.id, type(effect).__name__, error.message)
             self._watcher.doubt(record.id)
 

@@ -94,3 +94,11 @@ def test_an_engine_that_cannot_forget_a_run_holds_up_no_other(house: House, stat
     launch(house, "r1")
     house.engine.away = ""
     house.bulletin.until(lambda: house.engine.forgotten == ["handle-r0"])
+
+
+def test_agents_that_cannot_be_started_yet_are_started_later(house: House) -> None:
+    house.engine.busy_times = 3
+    house.submit("r0")
+    house.until_launched("r0")
+    assert (house.engine.submitted, house.engine.busy_times) == (["r0"], 0)
+    assert house.status("r0") not in ("Failed", "Canceled")
