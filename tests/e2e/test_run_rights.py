@@ -11,6 +11,7 @@ from footplate import Datastore, Experiment, Model, Run, ScriptRunConfig, Worksp
 ALLOWED = """
     import os
     from azureml.core import Dataset, Experiment, Model, Run, Workspace
+    from azureml.core.resource_configuration import ResourceConfiguration
 
     run = Run.get_context()
     workspace = run.experiment.workspace
@@ -33,6 +34,10 @@ ALLOWED = """
     run.upload_file("made/a.txt", "made/a.txt")
     run.register_model("of-the-run", "made/a.txt").add_tags({"tagged": "yes"})
     Model.register(workspace, "made", "by-itself")
+    of_run = Model(workspace, "of-the-run")
+    of_run.update(resource_configuration=ResourceConfiguration(2, 1.0))
+    assert of_run.resource_configuration.cpu == 2
+    Model(workspace, "earlier").update(tags={"looked": "at"}, description="by a run")
     Experiment(workspace, "another")
     run.parent.tag("from", "below")
     run.parent.log("from_below", 3)
@@ -65,6 +70,9 @@ FORBIDDEN = """
     refused(lambda: api.datastores.access(workspace.id, "private"), "credentials of any datastore")
     refused(lambda: api.datastores.access_for_run(run.id, "private"), "may not use its credentials")
     refused(lambda: api.server.stop(), "stop the server")
+    model = (workspace.id, "earlier", 1)
+    refused(lambda: api.models.change(*model, resources={"cpu": 64}), "not change its resources or options")
+    refused(lambda: api.models.change(*model, options={"signature": {}}), "not change its resources or options")
     private = Datastore.get(workspace, "private")
     config = ScriptRunConfig(".", "train.py", arguments=[private.path("x").as_download()])
     refused(lambda: run.submit_child(config), "may not use its credentials")
@@ -105,6 +113,7 @@ def prepare(workspace: Workspace) -> None:
     Datastore.register_s3_bucket(
         workspace, "private", "bucket", access_key_id="k", secret_access_key="s", skip_validation=True
     )
+    Model.register(workspace, __file__, "earlier")
     with Experiment(workspace, "ops").start_logging(run_id="before", snapshot_directory=None) as before:
         before.log("m", 1.0)
 
@@ -124,4 +133,4 @@ def test_scripts_have_the_rights_of_their_run(workspace: Workspace, project: Pat
     parent.complete()
     assert parent.get_tags() == {"from": "below"}
     assert workspace.get_default_keyvault().get_secret("key") == "of the workspace"
-    assert [model.name for model in Model.list(workspace)] == ["by-itself", "of-the-run"]
+    assert [model.name for model in Model.list(workspace)] == ["by-itself", "of-the-run", "earlier"]

@@ -222,6 +222,24 @@ def test_server_that_cannot_start_gives_the_reason(home):
     assert caught.value.hint == "see what happened with: footplate server logs"
 
 
+def test_a_server_killed_while_it_starts_is_started_again(home):
+    killed: set[int] = set()
+
+    def kill_two() -> None:
+        while len(killed) < 2:
+            for pid in servers_of(home):
+                if pid not in killed:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.add(pid)
+            time.sleep(0.005)
+
+    killer = threading.Thread(target=kill_two, daemon=True)
+    killer.start()
+    transport = connect()
+    killer.join(60)
+    assert transport.get("/server")["pid"] not in killed
+
+
 # ── Idle ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, Generator, List, Optional
 
 from footplate import __version__, environ
 from footplate.api import ApiClient
+from footplate.backoff import Backoff
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.client.transport import Transport
@@ -153,6 +154,7 @@ def _start(home: str, version: Optional[str]) -> str:
     lock = os.path.join(home, homes.SERVER_LOCK)
     deadline = time.monotonic() + START_SECONDS
     spawned: Optional[_Spawned] = None
+    backoff = Backoff(0.05, 1.0)
     while True:
         endpoint = _usable(home, version)
         if endpoint is not None:
@@ -162,6 +164,10 @@ def _start(home: str, version: Optional[str]) -> str:
         elif spawned is None and version is not None and _is_of_another_version(home, version):
             _end_server(home)
         elif spawned is not None and not spawned.is_alive() and not _is_held(lock):
+            if spawned.was_killed():
+                backoff.wait()
+                spawned = None
+                continue
             raise Unavailable(f"the server of {home} ended while it started:\n{spawned.words()}", _LOGS)
         if time.monotonic() > deadline:
             words = spawned.words() if spawned else "another one holds its lock and does not answer"
@@ -201,17 +207,24 @@ class _Spawned:
                 start_new_session=True,
                 check=False,
             )
+        self._code = done.returncode
         self._pid = int(done.stdout) if done.stdout.strip().isdigit() else 0
 
     def is_alive(self) -> bool:
         return bool(self._pid) and _is_alive(self._pid)
 
+    def was_killed(self) -> bool:
+        """Whether it is gone without a reason in its log: a server that cannot start writes why."""
+        return (self._pid > 0 or self._code < 0) and all(" INFO " in line for line in self._lines())
+
     def words(self) -> str:
         """Return the last lines that it wrote."""
+        return "\n".join(self._lines()[-12:]) or "it wrote nothing"
+
+    def _lines(self) -> List[str]:
         with open(self._log, "rb") as log:
             log.seek(self._from)
-            lines = log.read().decode("utf-8", "replace").splitlines()
-        return "\n".join(lines[-12:]) or "it wrote nothing"
+            return log.read().decode("utf-8", "replace").splitlines()
 
 
 def _python(record: Dict[str, Any]) -> str:

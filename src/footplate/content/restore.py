@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO, Callable, Generator, Set
 
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, ManifestEntry, parse_manifest
 from footplate.disk import CHUNK, atomic_file
-from footplate.errors import Broken
+from footplate.errors import Broken, InvalidInput
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
@@ -46,6 +46,13 @@ def materialize(manifest: bytes, fetch: Fetch, target: str) -> None:
         else:
             with _naming(entry):
                 fetch(entry.content, place, entry.mode == EXECUTABLE)
+            _check_size(entry, os.stat(place).st_size)
+
+
+def _check_size(entry: ManifestEntry, size: int) -> None:
+    if size != entry.size:
+        message = f"the manifest says that {entry.path!r} has {entry.size} bytes, and its content has {size}"
+        raise InvalidInput(message, "this manifest was not written by Footplate: take the snapshot again")
 
 
 @contextlib.contextmanager
@@ -93,5 +100,5 @@ def _add(archive: zipfile.ZipFile, entry: ManifestEntry, open_blob: Callable[[st
     with _naming(entry):
         opened = open_blob(entry.content)
     with opened as source, archive.open(info, "w", force_zip64=entry.size > _BIG) as target:
-        for chunk in iter(lambda: source.read(CHUNK), b""):
-            target.write(chunk)
+        size = sum(target.write(chunk) for chunk in iter(lambda: source.read(CHUNK), b""))
+    _check_size(entry, size)

@@ -42,7 +42,10 @@ class Right(Enum):
         "secrets, and datastores without credentials",
         Reach.WORKSPACE,
     )
-    REGISTER = ("create experiments, register and tag models and datasets", Reach.WORKSPACE)
+    REGISTER = (
+        "create experiments, register and tag models and datasets, change resources and options of its own models",
+        Reach.WORKSPACE,
+    )
     CHANGE_WORKSPACE = (
         "change datastores, computes and environments, delete runs, models, datasets and experiments",
         Reach.NOTHING,

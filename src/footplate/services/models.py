@@ -26,6 +26,7 @@ class ModelService:
                 f"{new.name!r} is not a model name",
                 "use letters, digits, '-', '.' and '_', starting with a letter or digit, at most 255 in all",
             )
+        _check_options(new.options)
         self._store.workspaces.get(workspace)
         run = self._run_of(workspace, new.run) if new.run else None
         root, files = self._files_of_run(new.run, new.run_path) if new.run and new.run_path else (new.root, new.files)
@@ -98,6 +99,7 @@ class ModelService:
         resources: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
     ) -> ModelView:
+        _check_options(options or {})
         self._store.models.change(
             workspace, name, version, description=description, tags=tags, remove_tags=remove_tags,
             properties=properties, datasets=datasets, resources=resources, options=options,
@@ -106,6 +108,13 @@ class ModelService:
 
     def delete(self, workspace: str, name: str, version: int) -> None:
         self._store.models.delete(workspace, name, version)
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Raise InvalidInput for options that only the server writes."""
+    if written := sorted({"snapshot", "lock"} & options.keys()):
+        message = f"the option {written[0]!r} of a model is that of the run that it came from"
+        raise InvalidInput(message, "name the run when you register the model")
 
 
 def _origin(run: RunView | None) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from footplate.domain.codec import to_json
-from footplate.domain.records import RunView
+from footplate.domain.records import ModelView, RunView
 from footplate.domain.specs import RunSpec
 from footplate.environments.url_credentials import Logins
 from footplate.errors import NotAllowed, NotFound
@@ -39,6 +39,14 @@ class RunLimits:
         if not is_within(run, submitter, self._store.runs.view):
             raise NotAllowed(
                 f"run {submitter} may not create objects of run {run!r}", "name the run itself or a run below it"
+            )
+
+    def check_model_change(self, run: str, model: ModelView) -> None:
+        """Raise NotAllowed unless the model came from the run or one below it: others serve it with what it needs."""
+        if not is_within(model.run, run, self._store.runs.view):
+            raise NotAllowed(
+                f"run {run} may tag model {model.name}:{model.version}, but not change its resources or options",
+                "change them from outside the run, or register a new version in the run",
             )
 
     def _check_logins(self, submitter: str, spec: RunSpec, brought: Logins) -> None:

@@ -105,3 +105,15 @@ def test_the_error_names_the_file_whose_content_is_damaged(manifest, blobs, tmp_
             use()
     assert not (tmp_path / "out" / "a" / "b" / "tool").exists()
     assert not (tmp_path / "out.zip").exists()
+
+
+@pytest.mark.parametrize("size", [0, 4, 6])
+def test_a_manifest_with_a_wrong_size_is_refused(blobs, tmp_path, size):
+    wrong = to_manifest([ManifestEntry("x.txt", "f", 0o644, size, blobs.put_bytes(b"12345"))])
+    for restore in (
+        lambda: materialize(wrong, blobs.copy_to, str(tmp_path / "out")),
+        lambda: zip_to(wrong, blobs.open, str(tmp_path / "out.zip")),
+    ):
+        with pytest.raises(InvalidInput, match=f"'x.txt' has {size} bytes, and its content has 5"):
+            restore()
+    assert not (tmp_path / "out.zip").exists()

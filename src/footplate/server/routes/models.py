@@ -10,7 +10,7 @@ from footplate.errors import InvalidInput
 from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
-from footplate.server.routes.parsing import Body, Repeated, ServicesOf, StrictFile, pairs
+from footplate.server.routes.parsing import Body, PrincipalOf, Repeated, ServicesOf, StrictFile, pairs
 
 router = APIRouter(tags=["models"], route_class=Route)
 
@@ -82,9 +82,14 @@ def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> 
 
 @router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
 @requires(Right.REGISTER)
-def change_model(workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf) -> Response:
+def change_model(
+    workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf, principal: PrincipalOf
+) -> Response:
     """Change the description, tags, properties, resources or options of a model version, or add datasets as
-    (purpose, id). A sample takes the place of the one before it."""
+    (purpose, id). A sample takes the place of the one before it. A run changes resources and options only of models
+    that came from it."""
+    if principal.run is not None and (body.resources is not None or body.options is not None):
+        services.limits.check_model_change(principal.run, services.models.get(workspace, name, version))
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 
