@@ -28,6 +28,20 @@ EXPERIMENT = "web-services"
 RUN_TYPE = "footplate.service"
 RESTART = RestartPolicy("always", backoff_seconds=0.5, max_backoff_seconds=30.0)
 
+_NO_GPU = (
+    "no cuda gpus are available",
+    "no cuda-capable device is detected",
+    "found no nvidia driver",
+    "torch.cuda.is_available() is false",
+    "no nvidia gpu",
+)
+"""What libraries print, in lower case, when they want a GPU and see none."""
+
+_GPU_HINT = (
+    "a replica has no GPU unless it requests one: gpu_cores=1 in an AKS configuration, or "
+    "resource_configuration=ResourceConfiguration(gpu=1) when the model is registered"
+)
+
 
 class VersionRuns:
     def __init__(
@@ -136,7 +150,10 @@ class VersionRuns:
         latest = max(children, key=lambda child: child.attempt, default=None)
         if not count or latest is None:
             return count, self._outcome(version)
-        return count, self._last_cause(latest.id) or self._outcome(version)
+        cause = self._last_cause(latest.id)
+        if cause is not None and not version.spec.gpus:
+            cause = name_gpu_setting(cause)
+        return count, cause or self._outcome(version)
 
     def _outcome(self, version: VersionRecord) -> Cause | None:
         with contextlib.suppress(NotFound):
@@ -176,6 +193,12 @@ class VersionRuns:
 
 def models_of(version: VersionRecord) -> list[tuple[str, int]]:
     return [(name, int(number)) for name, _, number in (each.rpartition(":") for each in version.spec.models)]
+
+
+def name_gpu_setting(cause: Cause) -> Cause:
+    """Return the cause of a replica that requested no GPU with a hint at the setting, if it failed for lack of one."""
+    text = "\n".join((cause.message, cause.exception_message or "", *cause.last_lines)).lower()
+    return replace(cause, hint=_GPU_HINT) if any(words in text for words in _NO_GPU) else cause
 
 
 def _with_output(cause: Cause) -> Cause:
