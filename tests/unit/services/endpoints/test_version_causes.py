@@ -12,9 +12,7 @@ from footplate.services.endpoints.version_runs import name_gpu_setting
     "cause",
     [
         Cause("exit_code", "rank 0 exited with 1: RuntimeError: No CUDA GPUs are available", "its last lines"),
-        Cause(
-            "exit_code", "rank 0 exited with 1", None, last_lines=("no CUDA-capable device is detected",)
-        ),
+        Cause("exit_code", "rank 0 exited with 1", None, last_lines=("no CUDA-capable device is detected",)),
     ],
 )
 def test_a_replica_that_lacks_a_gpu_names_the_setting(cause: Cause) -> None:
