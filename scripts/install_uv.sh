@@ -5,10 +5,11 @@ cd "$(dirname "$0")/.."
 
 say() { printf '%s\n' "$*" >&2; }
 
-# Try each name: a pyenv shim may exist for a version that is not activated.
+# Try each name: a pyenv shim may exist for a version that is not activated. The versions that all tests run on come
+# first, because some packages of the development group have no wheels for newer ones yet.
 find_python() {
-    for name in ${PYTHON:-python3.13 python3.12 python3.11 python3.10 python3 python}; do
-        if "$name" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then
+    for name in ${PYTHON:-python3.13 python3.12 python3.11 python3.10 python3.14 python3.15 python3 python}; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
             oldest_known=$name
             if "$name" -c 'import ensurepip, venv' 2>/dev/null; then
                 printf '%s' "$name"
@@ -20,7 +21,7 @@ find_python() {
         say "error: $oldest_known cannot create virtual environments (no ensurepip)"
         say "hint: install venv, on Debian and Ubuntu with: apt-get install python3-venv"
     else
-        say "error: no Python from 3.10 to 3.13 on this machine (looked for ${PYTHON:-python3.13 … python3.10, python3, python})"
+        say "error: no Python 3.10 or newer on this machine (looked for ${PYTHON:-python3.10 … python3.15, python3, python})"
         say "hint: install one, on Debian and Ubuntu with: apt-get install python3 python3-venv; or name one: make PYTHON=/path/to/python"
     fi
     exit 1

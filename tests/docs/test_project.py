@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,31 @@ def test_lock_contains_every_dependency() -> None:
     names = re.findall(r'"([\w-]+)', section[1])
     assert "sqlalchemy" in names
     assert {n for n in names if f'\nname = "{n}"\n' not in lock} == set()
+
+
+@pytest.mark.parametrize("project", [".", "packages/azureml"])
+def test_newer_pythons_may_install_the_packages(project: str) -> None:
+    found = re.search(r'^requires-python = "(.*)"$', (ROOT / project / "pyproject.toml").read_text(), re.MULTILINE)
+    assert found is not None
+    allowed = SpecifierSet(found[1])
+    assert [minor for minor in range(8, 20) if f"3.{minor}.0" in allowed] == list(range(10, 20))
+
+
+def test_demo_installs_the_packages_alone_and_test_the_rest(tmp_path: Path) -> None:
+    """Print what make would run in a fresh checkout."""
+    for file in ("Makefile", "uv.lock", "pyproject.toml", "packages/azureml/pyproject.toml"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes((ROOT / file).read_bytes())
+    for file in ("scripts/install_uv.sh", "scripts/uv_like_pip.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    demo, test = (
+        subprocess.run(["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        for target in ("demo", "test")
+    )
+    assert "--no-dev" in demo.stdout
+    assert "sync" in test.stdout
+    assert "--no-dev" not in test.stdout
 
 
 def test_pip_settings_become_uv_settings(uv_like_pip: ModuleType) -> None:
@@ -118,7 +144,7 @@ def test_setup_without_python_names_the_way_out(tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 1
-    assert "error: no Python from 3.10 to 3.13 on this machine (looked for /no/such/python)" in done.stderr
+    assert "error: no Python 3.10 or newer on this machine (looked for /no/such/python)" in done.stderr
     assert "hint: install one" in done.stderr
     assert not (tmp_path / ".uv").exists()
 

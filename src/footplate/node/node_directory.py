@@ -239,7 +239,10 @@ class NodeFolder:
 
 def _remove_tree(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, onerror=_remove_by_force)
+        if sys.version_info >= (3, 12):  # where `onerror` is deprecated
+            shutil.rmtree(path, onexc=_remove_by_force)
+        else:
+            shutil.rmtree(path, onerror=_remove_by_force)
     else:
         _remove_by_force(None, path, None)
 

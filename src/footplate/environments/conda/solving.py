@@ -39,7 +39,7 @@ from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
 
 BUILDER = "conda"
-_NEWEST = (3, 14)
+_NEWEST = (3, 15)
 _PLAIN = re.compile(r"\s*(\d+(?:\.\d+)*)(?:\.\*)?\s*")
 
 
