@@ -37,6 +37,72 @@ def test_add_list_show_download_verify(footplate: Any, pictures: Path) -> None:
     assert "no run read" in footplate("data", "lineage", "pictures").stderr
 
 
+def stored(home: Path) -> list[Path]:
+    """Return the files that were uploaded for datasets, without those still being written."""
+    return sorted(path for path in home.glob("stores/*/workspaceblobstore/datasets/**/*") if path.is_file())
+
+
+def test_a_new_version_copies_changed_files_only(footplate: Any, pictures: Path, home: Path) -> None:
+    footplate("data", "add", "pictures", "pictures")
+    first = {path.name: path.stat() for path in stored(home)}
+    assert footplate("data", "add", "pictures", "pictures").stdout == "pictures:1\n", "nothing has changed"
+    assert len(stored(home)) == 2
+    (pictures / "b.txt").write_text("BB")
+    (pictures / "c.txt").write_text("c")
+    assert footplate("data", "add", "pictures", "pictures").stdout == "pictures:2\n"
+    second = {path.name: path.stat() for path in stored(home)[2:]}
+    assert sorted(second) == ["a.txt", "b.txt", "c.txt"]
+    assert second["a.txt"].st_ino == first["a.txt"].st_ino, "an unchanged file was copied"
+    assert second["b.txt"].st_ino != first["b.txt"].st_ino
+    for version, text in (("1", "bb"), ("2", "BB")):
+        footplate("data", "download", f"pictures:{version}", "--to", version)
+        assert (pictures.parent / version / "b.txt").read_text() == text
+        assert "has not changed" in footplate("data", "verify", f"pictures:{version}").stdout
+    (pictures / "c.txt").unlink()
+    assert footplate("data", "add", "pictures", "pictures").stdout == "pictures:3\n", "a file less is a change"
+    assert footplate("data", "add", "pictures", "pictures/a.txt").stdout == "pictures:4\n"
+    assert footplate("data", "add", "pictures", "pictures/a.txt").stdout == "pictures:4\n"
+
+
+def test_delete_removes_versions_and_their_own_files(footplate: Any, pictures: Path, home: Path) -> None:
+    footplate("data", "add", "pictures", "pictures")
+    (pictures / "b.txt").write_text("BB")
+    footplate("data", "add", "pictures", "pictures")
+    (pictures / "b.txt").write_text("bbb")
+    footplate("data", "add", "pictures", "pictures")
+    asked = footplate("data", "delete", "pictures:2", code=1).stderr
+    assert "delete 1 version of dataset pictures and the files in workspaceblobstore:datasets/pictures/" in asked
+    assert "--yes" in asked
+    assert len(stored(home)) == 6
+    assert "deleted 1 version of pictures and 2 files" in footplate("data", "delete", "pictures:2", "--yes").stderr
+    assert [item["version"] for item in footplate.json("data", "list", "--name", "pictures")] == [3, 1]
+    assert "has not changed" in footplate("data", "verify", "pictures:1").stdout
+    assert "version 2 of dataset 'pictures'" in footplate("data", "delete", "pictures:2", "--yes", code=1).stderr
+    kept = stored(home)[0].parent
+    footplate("data", "add", "same", f"workspaceblobstore:datasets/pictures/{kept.name}")
+    footplate("data", "delete", "pictures", "--yes")
+    assert {path.parent for path in stored(home)} == {kept}, "another dataset names the first folder"
+    assert "has not changed" in footplate("data", "verify", "same").stdout
+    footplate("data", "delete", "same", "--yes")
+    assert len(stored(home)) == 2, "files that were registered where they are stay"
+
+
+def test_data_of_active_runs_is_not_deleted(footplate: Any, pictures: Path) -> None:
+    footplate("data", "add", "pictures", "pictures")
+    footplate.write("wait.py", "import pathlib, time", "while not pathlib.Path('/proc/0').exists(): time.sleep(0.1)")
+    workspace = Workspace.from_config(str(footplate.folder))
+    read = Dataset.get_by_name(workspace, "pictures").as_named_input("pictures").as_download()
+    config = ScriptRunConfig(str(footplate.folder), "wait.py", [read])
+    run = Experiment(workspace, "read").submit(config)
+    refused = footplate("data", "delete", "pictures", "--yes", code=1).stderr
+    assert f"run {run.id} uses dataset pictures and has not ended" in refused
+    run.cancel()
+    run.wait_for_completion(raise_on_error=False)
+    footplate("data", "delete", "pictures", "--yes")
+    lines = [line.split() for line in footplate("runs", "show", run.id).stdout.splitlines()]
+    assert ["read", "pictures:1"] in lines, "the run still shows what it read"
+
+
 def test_show_describes_how_a_table_is_read(footplate: Any, project: Path) -> None:
     workspace = Workspace.from_config()
     (project / "day=1").mkdir()

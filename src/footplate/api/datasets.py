@@ -30,9 +30,10 @@ class DatasetsApi(ApiNoun):
         )
         return from_json(DatasetView, found)
 
-    def unregister(self, workspace: str, name: str) -> int:
-        """Remove the name from all versions; they keep their ids. Return how many there were."""
-        done = self._delete("/workspaces/{workspace}/datasets/{name}", workspace=workspace, name=name)
+    def unregister(self, workspace: str, name: str, version: Optional[int] = None) -> int:
+        """Take the name from one version or from all; they keep their ids. Return their number."""
+        path = "/workspaces/{workspace}/datasets/{name}"
+        done = self._delete(path, query={"version": version}, workspace=workspace, name=name)
         return from_json(UnregisteredDataset, done).versions
 
     def by_id(self, workspace: str, id: str) -> DatasetView:

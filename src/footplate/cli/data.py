@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from typing import Any
 
 import click
 
 from footplate.cli.console import ago, counted, emit, pairs, say, size, tag_words, when
 from footplate.cli.context import (
+    confirm,
     folder_option,
     json_option,
     names_of,
@@ -20,13 +20,15 @@ from footplate.cli.context import (
     tag_filter_option,
     tags_option,
     workspace_option,
+    yes_option,
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.datasets import DatasetView
-from footplate.sdk.data import worker_client
+from footplate.sdk.data import uploaded_versions, worker_client
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.data.datastore import Datastore
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.workspace import Workspace
 
 dataset_argument = click.argument("dataset", metavar="NAME[:VERSION]", shell_complete=names_of("datasets"))
@@ -145,9 +147,13 @@ def add(
       ./folder or ./file               on this machine, uploaded to a datastore
       datastore:path/**/*.png          in a datastore, not copied
       https://host/path                a file on the web, not copied
+
+    An upload to a folder (the default datastore) copies only files that the latest version lacks. Without any
+    change, there is no new version.
     """
     workspace = open_workspace(workspace_name)
-    sources = [_path(workspace, name, path, store) for path in paths]
+    earlier = _uploaded_before(workspace, name)
+    sources = [_path(workspace, name, path, store, earlier) for path in paths]
     made = Dataset.File.from_files(sources[0] if len(sources) == 1 else sources)
     kept = made.register(
         workspace, name, about["description"], parse_pairs(about["tags"], "--tag"), create_new_version=True
@@ -158,23 +164,63 @@ def add(
         click.echo(f"{kept.name}:{kept.version}")
 
 
-def _path(workspace: Workspace, name: str, path: str, store: str | None) -> Any:
-    """Return a path for `Dataset.File.from_files`; upload local files first."""
+def _uploaded_before(workspace: Workspace, name: str) -> dict[str, list[str]]:
+    """Return the folders that were uploaded for the latest version of a dataset, by datastore, in order."""
+    folders: dict[str, list[str]] = {}
+    for view in workspace.session.api.datasets.list(workspace.id, name=name, latest=True):
+        for datastore, folder in uploaded_versions.folders_of(view):
+            folders.setdefault(datastore, []).append(folder)
+    return folders
+
+
+def _path(workspace: Workspace, name: str, path: str, store: str | None, earlier: dict[str, list[str]]) -> Any:
+    """Return a path for `Dataset.File.from_files`; upload local files first.
+
+    The first path is compared with the first folder in `earlier`, which is taken out, and so on.
+    """
     if path.startswith(("http://", "https://")):
         return path
     head, colon, below = path.partition(":")
     if colon and not os.path.exists(path):
         return Datastore.get(workspace, head), below
     target = Datastore(workspace, store)
-    # One folder per upload: a later version must not change an earlier one.
-    folder = f"datasets/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
-    if os.path.isdir(path):
-        Dataset.File.upload_directory(path, (target, folder))
-        return target, folder
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         raise click.BadParameter(f"there is no file or folder {path!r}", param_hint="PATH")
-    target.upload_files([path], target_path=folder)
-    return target, f"{folder}/{os.path.basename(path)}"
+    folders = earlier.get(target.name, [])
+    return target, uploaded_versions.upload(workspace, target.name, name, path, folders.pop(0) if folders else None)
+
+
+@data.command()
+@dataset_argument
+@yes_option
+@workspace_option
+def delete(dataset: str, yes: bool, workspace_name: str | None) -> None:
+    """Delete a dataset or one of its versions, with the files that `data add` uploaded for it.
+
+    Files that another version or dataset names stay, and so do those that were registered where they are. Runs and
+    models that used a version still show it.
+    """
+    workspace = open_workspace(workspace_name)
+    name, version = parse_version(dataset)
+    _read(workspace, dataset)  # reports one that does not exist
+    listed = workspace.session.api.datasets.list(workspace.id, name=name)
+    views = [view for view in listed if version in (None, view.version)]
+    _check_unread(workspace, dataset, views)
+    folders = uploaded_versions.to_delete(workspace, views)
+    places = ", ".join(f"{datastore}:{folder}" for datastore, folder in folders)
+    files = f"and the files in {places}" if places else "(no files: they stay where they are)"
+    confirm(f"delete {counted(len(views), 'version')} of dataset {name} {files}?", yes)
+    count = uploaded_versions.delete(workspace, name, version, views)
+    say(f"deleted {counted(len(views), 'version')} of {name} and {counted(count, 'file')}")
+
+
+def _check_unread(workspace: Workspace, dataset: str, views: list[DatasetView]) -> None:
+    active = next(uploaded_versions.active_readers(workspace, views), None)
+    if active is not None:
+        raise UserErrorException(
+            f"run {active} uses dataset {dataset} and has not ended",
+            hint=f"wait until it ends, or cancel it: footplate runs cancel {active}",
+        )
 
 
 @data.command()

@@ -8,6 +8,7 @@ starts `python -m footplate.data.worker` with the agent's interpreter and exchan
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -81,13 +82,37 @@ def upload(
     folder: str,
     overwrite: bool,
     cache: str | None = None,
+    earlier: str | None = None,
     report: Report | None = None,
 ) -> dict[str, int]:
-    """Upload local files to a folder of the store, each under its given name."""
-    named = [(Path(path), join(clean_folder(folder), name)) for path, name in files]
+    """Upload local files to a folder of the store, each under its given name.
+
+    `earlier` is a folder of the store: files that it has too are linked, and nothing is done if it has exactly these.
+    """
+    opened, top = _open(store), clean_folder(folder)
+    same: dict[str, str] = {}
+    if earlier is not None:
+        same = batch.unchanged([(Path(path), name) for path, name in files], opened, clean_folder(earlier))
+        if len(same) == len(files) == sum(map(len, opened.list(earlier))):
+            return {"stored": 0, "skipped": len(same)}
+    named = [(Path(path), join(top, name)) for path, name in files]
     rule, notes = "replace" if overwrite else "skip", os.path.join(cache, UPLOAD_NOTES) if cache else None
-    done = batch.upload(named, _open(store), overwrite=rule, report=report, notes=notes)
+    stored = {join(top, name): path for name, path in same.items()}
+    done = batch.upload(named, opened, overwrite=rule, report=report, notes=notes, stored=stored)
     return {"stored": len(done.stored), "skipped": len(done.skipped)}
+
+
+def delete(store: Mapping[str, Any], folder: str) -> int:
+    """Delete all files of a folder of the store, and return their number."""
+    opened = _open(store)
+    names = [entry.path for page in opened.list(clean_folder(folder)) for entry in page]
+    with batch.thread_pool(batch.PARALLEL) as pool:
+        list(batch.in_parallel(pool, opened.delete, names))
+    if opened.folder is not None:
+        for place, _, _ in os.walk(opened.folder / clean_folder(folder), topdown=False):
+            with contextlib.suppress(OSError):  # somebody has put a file there meanwhile
+                os.rmdir(place)
+    return len(names)
 
 
 def download(
@@ -149,6 +174,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "upload": upload,
     "download": download,
     "select": select,
+    "delete": delete,
     "cache_usage": cache_usage,
     "clear_cache": clear_cache,
 }

@@ -81,8 +81,8 @@ class DatasetService:
         self.by_id(workspace, id)
         return self._store.datasets.change(id, description, tags, remove_tags)
 
-    def unregister(self, workspace: str, name: str) -> int:
-        return self._store.datasets.unregister(workspace, name)
+    def unregister(self, workspace: str, name: str, version: int | None) -> int:
+        return self._store.datasets.unregister(workspace, name, version)
 
     def files(self, workspace: str, id: str, after: str, limit: int) -> tuple[list[Item], str | None]:
         """Return a page of the files that the version pins, and the cursor of the next page."""

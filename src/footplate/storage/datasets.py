@@ -108,14 +108,19 @@ class DatasetTable:
             _change(connection, key, description, tags, remove_tags)
             return views(connection, [_row_of(connection, id)])[0]
 
-    def unregister(self, workspace: str, name: str) -> int:
-        """Release the name and return the number of versions; they stay for the runs and models that refer to them."""
+    def unregister(self, workspace: str, name: str, version: int | None = None) -> int:
+        """Take the name from one version or from all, and return their number.
+
+        They stay for the runs and models that refer to them.
+        """
         c = datasets.c
-        where = (c.workspace == workspace, c.name == name, c.unregistered.is_(None))
+        where = [c.workspace == workspace, c.name == name, c.unregistered.is_(None)]
+        if version is not None:
+            where.append(c.version == version)
         with self._database.write() as connection:
             count = connection.execute(update(datasets).where(*where).values(unregistered=time.time())).rowcount
         if not count:
-            raise _no_dataset(name, None)
+            raise _no_dataset(name, version)
         return count
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,6 +51,7 @@ from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.runs import snapshots
 from footplate.sdk.session import Session, user_name
 from footplate.sdk.status_line import Live
 
@@ -215,6 +217,24 @@ def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: s
         emit(written)
     else:
         click.echo("\n".join(written))
+
+
+@runs.command()
+@run_argument
+@click.option("--to", "folder", type=click.Path(), help="A new or empty folder.  [default: RUN-code, in this folder]")
+@workspace_option
+@json_option
+def snapshot(run_id: str, folder: str | None, workspace_name: str | None, as_json: bool) -> None:
+    """Restore the code of a run: the files of the source folder as they were when it was submitted."""
+    session, view = find_view(run_id, workspace_name)
+    if view.snapshot is None:
+        raise UserErrorException(f"run {view.id} has no snapshot", hint="runs that submit a script have one")
+    target = folder or f"{view.id}-code"
+    count = snapshots.restore_folder(session, view.snapshot, target)
+    if as_json:
+        emit({"folder": os.path.abspath(target), "files": count})
+    else:
+        say(f"{counted(count, 'file')} in {os.path.abspath(target)}")
 
 
 @runs.command()

@@ -149,6 +149,31 @@ class FolderStore:
         count(entry.size)
         return entry
 
+    def is_same(self, path: str, source: Path) -> bool:
+        """Whether the store has a file of this name with the content of the local file `source`."""
+        try:
+            with open(self._local(check_name(path)), "rb") as stored, open(source, "rb") as local:
+                if os.fstat(stored.fileno()).st_size != os.fstat(local.fileno()).st_size:
+                    return False
+                return all(chunk == local.read(_CHUNK) for chunk in iter(lambda: stored.read(_CHUNK), b""))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+            return False
+
+    def link(self, path: str, stored: str) -> StoreEntry | None:
+        """Give a stored file a second name, and return its entry; None where the file system cannot.
+
+        Nobody but root may write to the file then, because a change would show under both names.
+        """
+        with _translated(path), self._made_folder_of(check_name(path)) as target:
+            try:
+                os.link(self._local(check_name(stored)), target)
+                os.chmod(target, 0o444)
+            except FileExistsError:
+                raise
+            except OSError:  # a share without links, or a file of another user
+                return None
+        return self.stat(path)
+
     def take(self, path: str, aside: Path, *, if_absent: bool = False) -> StoreEntry:
         """Rename a complete file on the same disk to `path`."""
         with _translated(path), self._made_folder_of(check_name(path)) as target:

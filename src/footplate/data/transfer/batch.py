@@ -23,7 +23,7 @@ from footplate.data.stores.folder import ASIDE, FolderStore
 from footplate.data.transfer import fetch
 from footplate.disk import space, sync, write_all
 from footplate.domain.data import FOLDER, Item, StoreEntry, StoreSpec
-from footplate.domain.store_names import check_name
+from footplate.domain.store_names import check_name, join
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
 
 Overwrite = Literal["skip", "replace", "refuse"]
@@ -68,10 +68,12 @@ def upload(
     overwrite: Overwrite = "skip",
     report: Report | None = None,
     notes: Path | str | None = None,
+    stored: Mapping[str, str] | None = None,
 ) -> Uploaded:
     """Write local files to the store under the given names, each whole or not at all.
 
     `notes`: a directory that records the progress of large files, so that an interrupted upload can resume.
+    `stored`: where the store has the content of some names already (see `unchanged`); these are linked.
     """
     if not store.writable:
         raise NotAllowed(f"{store!r} is read-only", "write to a datastore that is a folder or an object store")
@@ -84,14 +86,34 @@ def upload(
 
     def put(job: tuple[Path, str, int]) -> StoreEntry:
         path, name, size = job
-        entry = _put(store, path, name, size, meter, notes)
+        entry = store.link(name, known[name]) if isinstance(store, FolderStore) and name in known else None
+        if entry is None:
+            entry = _put(store, path, name, size, meter, notes)
+        else:
+            meter.add(bytes=size)
         meter.add(files=1)
         return entry
 
+    known = stored or {}
     with thread_pool(PARALLEL) as pool:
-        stored = [entry for _, entry in in_parallel(pool, put, todo)]
+        entries = [entry for _, entry in in_parallel(pool, put, todo)]
     meter.finish()
-    return Uploaded(stored, sorted(existing))
+    return Uploaded(entries, sorted(existing))
+
+
+def unchanged(files: Sequence[tuple[Path, str]], store: FileStore, earlier: str) -> dict[str, str]:
+    """Return, for each name whose content the folder `earlier` of the store has too, the path there.
+
+    Both files are read. Only for stores that are folders: others cannot link files.
+    """
+    if not isinstance(store, FolderStore):
+        return {}
+
+    def is_same(job: tuple[Path, str]) -> bool:
+        return store.is_same(join(earlier, job[1]), job[0])
+
+    with thread_pool(PARALLEL) as pool:
+        return {name: join(earlier, name) for (_, name), same in in_parallel(pool, is_same, files) if same}
 
 
 def _put(

@@ -73,6 +73,23 @@ def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
     return os.path.abspath(target)
 
 
+def restore_folder(session: Session, snapshot: str, folder: str) -> int:
+    """Write the files of a snapshot below a folder that is empty or does not exist, and return their number."""
+    if os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        raise SnapshotException(f"{folder!r} exists and is not an empty folder", hint="choose another one")
+
+    def fetch(digest: str, path: str, executable: bool) -> None:
+        blob_transfer.fetch(session, digest, path)
+        if executable:
+            os.chmod(path, os.stat(path).st_mode | 0o111)
+
+    with translating(_KINDS):
+        with blob_transfer.store_of(session).open(snapshot) as file:
+            manifest = file.read()
+        source_tree.materialize(manifest, fetch, folder)
+        return sum(entry.type == source_tree.FILE for entry in source_tree.parse_manifest(manifest))
+
+
 def _store(session: Session, folder: str, kept: Sequence[str]) -> str:
     home = home_folder()
     cache = StatCache.for_folder(os.path.join(home, "cache", "stat"), folder)

@@ -78,9 +78,9 @@ def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -
 
 @router.delete("/workspaces/{workspace}/datasets/{name}", response_model=UnregisteredDataset)
 @requires(Right.CHANGE_WORKSPACE)
-def unregister_dataset(workspace: str, name: str, services: ServicesOf) -> Response:
-    """Remove the name of a dataset. Its versions keep their ids."""
-    return answer(UnregisteredDataset(services.datasets.unregister(workspace, name)))
+def unregister_dataset(workspace: str, name: str, services: ServicesOf, version: int | None = None) -> Response:
+    """Take the name from a version of a dataset, or from all. They keep their ids."""
+    return answer(UnregisteredDataset(services.datasets.unregister(workspace, name, version)))
 
 
 @router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)

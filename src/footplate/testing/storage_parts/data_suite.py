@@ -84,6 +84,16 @@ class DatasetTests(StorageFixtures):
         assert store.datasets.add("k4", dataset("d4", "mnist", "d"), False).version == 3
         assert store.datasets.by_id("d1") == first
 
+    def test_one_version_loses_its_name(self, store: Storage) -> None:
+        for number in (1, 2, 3):
+            store.datasets.add(f"k{number}", dataset(f"d{number}", "mnist", str(number)))
+        assert store.datasets.unregister(WORKSPACE, "mnist", 3) == 1
+        assert store.datasets.get(WORKSPACE, "mnist").version == 2
+        assert [view.version for view in store.datasets.list(WORKSPACE, "mnist")] == [2, 1]
+        with pytest.raises(NotFound, match="version 3 of dataset 'mnist'"):
+            store.datasets.unregister(WORKSPACE, "mnist", 3)
+        assert store.datasets.add("k4", dataset("d4", "mnist", "4")).version == 4
+
     def test_a_name_that_exists_needs_new_version(self, store: Storage) -> None:
         store.datasets.add("k1", dataset("d1", "mnist", "a"), False)
         with pytest.raises(Conflict, match="'mnist' already, at version 1"):
