@@ -44,6 +44,23 @@ def test_show_names_the_commit_and_no_value_of_lists_and_images(footplate: Any) 
     assert len(footplate.json("runs", "show", "latest")["tags"]["mlflow.model.net"]) == 1500
 
 
+def test_snapshot_restores_the_code_of_a_run(footplate: Any) -> None:
+    footplate.write("train.py", "print('first')")
+    (footplate.folder / "tool.sh").write_text("#!/bin/sh\n")
+    (footplate.folder / "tool.sh").chmod(0o755)
+    footplate("run", "--wait", "--no-stream", "train.py")
+    run = footplate.json("runs", "list")[0]["id"]
+    footplate.write("train.py", "print('second')")
+    said = footplate("runs", "snapshot", "latest").stderr
+    code = footplate.folder / f"{run}-code"
+    assert str(code) in said
+    assert (code / "train.py").read_text().strip() == "print('first')"
+    assert os.access(code / "tool.sh", os.X_OK)
+    again = footplate("runs", "snapshot", "latest", code=1).stderr
+    assert "is not an empty folder" in again and "hint: choose another one" in again
+    assert footplate.json("runs", "snapshot", "latest", "--to", "elsewhere")["files"] == len(list(code.iterdir()))
+
+
 def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Path) -> None:
     footplate.write("train.py", *TRAIN)
     footplate("run", "--wait", "--no-stream", "--tag", "fold=1", "train.py", "--lr", "0.1")

@@ -10,7 +10,7 @@ import pytest
 
 from footplate.data.stores.base import SMALL, Progress
 from footplate.data.stores.registry import open_store
-from footplate.data.transfer.batch import download, local_files, upload
+from footplate.data.transfer.batch import download, local_files, unchanged, upload
 from footplate.data.transfer.partial import BLOCK, Partial
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
@@ -63,6 +63,36 @@ def test_an_old_file_stays_until_the_new_one_is_complete(web: WebServer, tmp_pat
         assert (tmp_path / "x").read_bytes() == b"old"
         download([place(entry, "x")], {"": store}, tmp_path, overwrite="replace")
         assert (tmp_path / "x").read_bytes() == web.files["x"]
+
+
+def test_unchanged_files_get_a_second_name(tmp_path: Path) -> None:
+    store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
+    local = tmp_path / "local"
+    local.mkdir()
+    for name, data in {"same": b"1" * (SMALL + 1), "other": b"22", "longer": b"333", "new": b"4"}.items():
+        (local / name).write_bytes(data)
+    for name, data in {"same": b"1" * (SMALL + 1), "other": b"21", "longer": b"33", "gone": b"5"}.items():
+        store.put(f"v1/{name}", data)
+    files = list(local_files(local))
+    same = unchanged(files, store, "v1")
+    assert same == {"same": "v1/same"}
+    upload([(path, f"v2/{name}") for path, name in files], store, stored={"v2/same": "v1/same"})
+    first, second = (tmp_path / "store" / version / "same" for version in ("v1", "v2"))
+    assert first.stat().st_ino == second.stat().st_ino
+    assert first.stat().st_mode & 0o777 == 0o444, "a write would change both"
+    assert {name: (tmp_path / "store" / "v2" / name).read_bytes() for _, name in files} == {
+        name: path.read_bytes() for path, name in files
+    }
+    store.delete("v1/same")
+    assert second.read_bytes() == b"1" * (SMALL + 1)
+
+
+def test_a_link_that_fails_is_a_copy(tmp_path: Path) -> None:
+    store = open_store(StoreSpec("folder", {"path": str(tmp_path / "store")}))
+    (tmp_path / "a").write_bytes(b"a")
+    done = upload([(tmp_path / "a", "v2/a")], store, stored={"v2/a": "v1/removed-meanwhile"})
+    assert [entry.path for entry in done.stored] == ["v2/a"]
+    assert store.read("v2/a") == b"a"
 
 
 def test_progress_ends_at_the_total(tmp_path: Path) -> None:
