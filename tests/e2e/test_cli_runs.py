@@ -44,6 +44,21 @@ def test_show_names_the_commit_and_no_value_of_lists_and_images(footplate: Any) 
     assert len(footplate.json("runs", "show", "latest")["tags"]["mlflow.model.net"]) == 1500
 
 
+def test_umask_000_leaves_nothing_writable_for_others(footplate: Any, home: Path) -> None:
+    footplate.write("train.py", "import os", "os.makedirs('outputs/deep')", "open('outputs/deep/x', 'w').write('1')")
+    before = os.umask(0)
+    try:
+        footplate("server", "stop")
+        footplate("run", "--wait", "--no-stream", "train.py")
+    finally:
+        os.umask(before)
+    assert (home / "server.json").stat().st_mode & 0o777 == 0o600
+    tops = [home / name for name in ("runs", "logs", "runtime", "work", "clock", "migrate.lock")]
+    written = [path for top in tops for path in (top, *top.rglob("*")) if path.exists() and not path.is_symlink()]
+    assert len(written) > 10
+    assert [str(path) for path in written if path.stat().st_mode & 0o002] == []
+
+
 def test_snapshot_restores_the_code_of_a_run(footplate: Any) -> None:
     footplate.write("train.py", "print('first')")
     (footplate.folder / "tool.sh").write_text("#!/bin/sh\n")

@@ -146,8 +146,8 @@ def read_record(home: str) -> Dict[str, Any]:
 
 
 def write_record(home: str, record: Dict[str, Any]) -> None:
-    _write(os.path.join(home, RECORD), json.dumps(record, indent=1, sort_keys=True) + "\n")
+    _write(os.path.join(home, RECORD), json.dumps(record, indent=1, sort_keys=True) + "\n", 0o600)
 
 
-def _write(path: str, text: str) -> None:
-    atomic_write(path, text.encode("utf-8", "surrogateescape"), durable=True)
+def _write(path: str, text: str, mode: int = 0o666) -> None:
+    atomic_write(path, text.encode("utf-8", "surrogateescape"), durable=True, mode=mode)

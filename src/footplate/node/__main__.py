@@ -12,6 +12,7 @@ if not __package__:
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 if __name__ == "__main__":
+    os.umask(os.umask(0o077) | 0o002)  # on a machine without a server: as the server does for its children
     if sys.argv[1:2] == ["--nursery"]:
         from footplate.node import nursery  # it loads more than an agent needs for its start
 

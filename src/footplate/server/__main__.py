@@ -19,6 +19,8 @@ def _detach() -> None:
 
 
 if __name__ == "__main__":
+    # Whatever we and our children create, agents and jobs among them, other users cannot write to.
+    os.umask(os.umask(0o077) | 0o002)
     if "--detach" in sys.argv:
         sys.argv.remove("--detach")
         _detach()

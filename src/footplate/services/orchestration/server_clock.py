@@ -35,4 +35,4 @@ class ServerClock:
 
     def save(self) -> None:
         with contextlib.suppress(OSError):  # a full disk: deadlines are only later
-            atomic_write(str(self._path), repr(self()).encode(), durable=False)
+            atomic_write(str(self._path), repr(self()).encode(), durable=False, mode=0o600)
