@@ -78,7 +78,7 @@ def _explaining(function: Any) -> Any:
 
 
 def _explain(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:
-    """Raise WrongTypeException if an argument is not as annotated."""
+    """Raise WrongTypeException if an argument is not as annotated, UserErrorException if it is no path."""
     import inspect  # noqa: PLC0415  # 10 ms, and only calls that fail need it
 
     if isinstance(error, (AzureMLException, FootplateError)) or "hint:" in str(error):
@@ -94,6 +94,9 @@ def _explain(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mappin
             where, wrong, instead = found
             hint = f"give {_described(instead)}"
             raise WrongTypeException(f"{where} is {shown(wrong)}", error, hint=hint) from error
+    for name, value in given.items():
+        if isinstance(value, str) and "\0" in value:  # Python's error does not name the path that has it
+            raise UserErrorException(f"{name} is {shown(value)}", error, hint="remove the NUL character") from error
 
 
 def shown(value: object) -> str:

@@ -33,6 +33,10 @@ class Shelf:
     def tag(self, tags: str | Mapping[str, str]) -> list[str]:
         return [key.upper() + value for key, value in tags.items()]  # type: ignore[union-attr]
 
+    def read(self, path: str, options: Any = None) -> str:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
     def stop(self, reason: Any) -> None:
         raise ValueError(f"reason is {reason}")
 
@@ -48,6 +52,12 @@ MISTAKES: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: ANY.tag({"a": 1}), "tags['a'] is 1", "give a string"),
     (lambda: ANY.tag(b"x"), "tags is b'x'", "give a string or a dictionary"),
 ]
+
+
+def test_a_path_with_nul_is_named() -> None:
+    with pytest.raises(UserErrorException) as caught:
+        Shelf().read("a\0b")
+    assert (caught.value.message, caught.value.hint) == ("path is 'a\\x00b'", "remove the NUL character")
 
 
 @pytest.mark.parametrize(("call", "message", "hint"), MISTAKES, ids=[row[1] for row in MISTAKES])

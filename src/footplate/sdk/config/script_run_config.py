@@ -109,6 +109,7 @@ class ScriptRunConfig:
             if distributed_job_config is not None:
                 distribute(run_config, distributed_job_config)
             if docker_runtime_config is not None:
+                _check_docker(docker_runtime_config)
                 run_config.docker = docker_runtime_config
         else:
             _warn_ignored(
@@ -122,8 +123,25 @@ class ScriptRunConfig:
             )
         self.run_config = run_config
         self.script = script if script is not None else run_config.script
+        _check_script(self.script)
         self.arguments: List[Any] = listed(run_config.arguments if arguments is None else arguments)
         self.command = command if command is not None else run_config.command
+        _check_command(self.command)
+
+
+def _check_docker(given: Any) -> None:
+    if not isinstance(given, DockerConfiguration):
+        raise UserErrorException(f"docker_runtime_config is {given!r}", hint="give a DockerConfiguration")
+
+
+def _check_script(script: Any) -> None:
+    if script is not None and not isinstance(script, (str, os.PathLike)):
+        raise UserErrorException(f"script is {script!r}", hint="give a path in source_directory: script='train.py'")
+
+
+def _check_command(command: Any) -> None:
+    if command is not None and (isinstance(command, bytes) or not isinstance(command, Iterable)):
+        raise UserErrorException(f"command is {command!r}", hint="give a list: command=['bash', 'train.sh']")
 
 
 def _warn_ignored(**given: Any) -> None:
@@ -246,6 +264,8 @@ def _with_notebook_packages(spec: EnvironmentSpec, script: Optional[str]) -> Env
 
 def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, List[str]]:
     """Return what each rank runs, and its arguments as the run's definition shows them."""
+    _check_script(config.script)
+    _check_command(config.command)
     if config.command:
         if config.script or config.arguments:
             raise UserErrorException(

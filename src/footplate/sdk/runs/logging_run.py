@@ -11,7 +11,7 @@ from footplate.sdk.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping, Optional
+    from typing import Any, Iterable, Mapping, Optional, Union
 
     from footplate.job.journal import Journal
     from footplate.sdk.blob_transfer import Source
@@ -23,7 +23,13 @@ class LoggingRun(RunHandle):
     def _journal(self) -> Journal:
         return runs.recorder.open_recorder(self._session, self._id).journal
 
-    def log(self, name: Any, value: Any = ..., description: str = "", step: Optional[float] = None) -> None:
+    def log(
+        self,
+        name: Union[str, Mapping[str, Any]],
+        value: Any = ...,
+        description: str = "",
+        step: Optional[float] = None,
+    ) -> None:
         """Log one value of a series. The call returns at once; a background thread sends the values.
 
         Args:

@@ -22,7 +22,7 @@ Scalar = Union[float, int, str, bool, None]
 # ── What may be logged ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def scalar(value: Any, name: str) -> Scalar:
+def scalar(value: Any, name: object) -> Scalar:
     """Return `value` as a plain scalar. Numbers of other libraries are converted; any other object becomes its repr."""
     plain = _plain(value)
     if plain is not _NOT_PLAIN:

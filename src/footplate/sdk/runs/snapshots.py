@@ -41,6 +41,8 @@ def take(session: Session, folder: str, kept: Sequence[str] = ()) -> Taken:
 
     `kept` are the directories whose files the run will keep: a notice counts those that are there already.
     """
+    if "\0" in folder:
+        raise SnapshotException(f"the folder is {folder!r}", hint="remove the NUL character")
     asked: List[git.Provenance] = []
     asking = threading.Thread(target=lambda: asked.append(git.provenance(folder)), daemon=True)
     asking.start()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import re
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -176,3 +177,17 @@ def test_an_input_without_a_dataset_is_refused(data: Any, words: str):
     config.data["mnist"] = data
     with pytest.raises(UserErrorException, match=words):
         ConfiguredData(cast("Workspace", object())).add_configured(config)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("script", 5), ("script", b"train.py"), ("command", 5), ("command", b"ls"), ("script", ["a.py"])],
+)
+def test_a_program_that_is_not_text_is_named(name: str, wrong: Any) -> None:
+    with pytest.raises(UserErrorException, match=re.escape(f"{name} is {wrong!r}")) as caught:
+        ScriptRunConfig(".", **{name: wrong})
+    assert caught.value.hint
+    config = ScriptRunConfig(".")
+    setattr(config, name, wrong)
+    with pytest.raises(UserErrorException, match=re.escape(f"{name} is {wrong!r}")):
+        to_run_spec(config, "e")
