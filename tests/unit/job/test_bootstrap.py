@@ -56,11 +56,12 @@ def test_a_script_sees_the_same_as_under_bare_python(job):
         class Thing:
             x: "int" = 1
             y: typing.List["Thing"] = dataclasses.field(default_factory=list)
-        print(__name__, __file__, __package__, __spec__, __cached__, __doc__, __annotations__)
+        print(__name__, __file__, __package__, __spec__, __doc__)
+        limit: "int" = 1
         print(type(__loader__).__name__, __loader__.name, __loader__.path)
         print(sorted(globals()))
         print(sys.argv, sys.path, getattr(sys, "orig_argv", None))
-        print(sys.modules["__main__"].here is here, __builtins__)
+        print(sys.modules["__main__"].here is here, __builtins__, sys.modules["__main__"].__annotations__)
         print(pickle.loads(pickle.dumps(Thing(2))), typing.get_type_hints(Thing))
         print(inspect.getsource(here), inspect.getmodule(here).__name__)
         print("annotations" in dir(sys.modules["__main__"]), "bootstrap" in repr(sys.modules).lower())
