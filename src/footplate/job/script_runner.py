@@ -88,9 +88,9 @@ def _run(script: str) -> None:
         __builtins__=__builtins__,
     )
     if sys.version_info < (3, 15):
-        module.__dict__["__cached__"] = None
+        module.__dict__.update(__cached__=None)
     if sys.version_info < (3, 14):  # from there on they are made on request, and an empty one would hide them
-        module.__dict__["__annotations__"] = {}
+        module.__dict__.update(__annotations__={})
     ours = sys.modules["__main__"]  # kept, because the globals of these functions live in it
     sys.modules["__main__"] = module
     try:
