@@ -50,6 +50,10 @@ torture: .venv/.synced ## break 200 runs in every way we know, as root (TORTURE_
 curated: .venv/.synced ## build all curated environments and use them (CURATED_ARGS='NAME…')
 	@$(BIN)/python scripts/curated.py $(CURATED_ARGS)
 
+.PHONY: documents
+documents: .venv/.synced ## run Azure's five documents as a reader would (PYTEST_ARGS='-k 2018')
+	FOOTPLATE_TEST_DOCUMENTS=1 $(BIN)/pytest -n 0 tests/e2e/documents $(PYTEST_ARGS)
+
 .PHONY: torture-services
 torture-services: .venv/.synced ## fuzz a web service, and kill its workers under load
 	@$(BIN)/python scripts/torture_services.py $(TORTURE_ARGS)

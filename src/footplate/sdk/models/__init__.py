@@ -19,8 +19,8 @@
     onnx_job                the job of that run
     image                   ContainerImage, the older way to name a script
 
-`tests/e2e/test_job_contract.py`, `test_documents.py`, `test_serving.py` and `test_serving_packages.py` cover them on a
-server.
+`tests/e2e/test_job_contract.py`, `tests/e2e/documents`, `test_serving.py` and `test_serving_packages.py` cover them
+on a server.
 """
 
 from __future__ import annotations
