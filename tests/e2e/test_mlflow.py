@@ -81,6 +81,40 @@ def test_a_job_logs_metrics_parameters_files_and_models(ws: Workspace, here: Env
     assert Model(ws, "iris").run_id == run.id
 
 
+AUTOMATIC = """
+import mlflow
+from sklearn.linear_model import LogisticRegression
+
+mlflow.sklearn.autolog(log_models=False, log_datasets=False)
+for strength in (1, 2):
+    LogisticRegression(C=strength).fit([[0], [1]], [0, 1])
+mlflow.log_metric("by hand", 0.5)
+mlflow.end_run()
+with mlflow.start_run():
+    mlflow.log_metric("by hand", 3)
+mlflow.log_param("by hand", 0.25)
+mlflow.log_metric("by hand", 0.125)
+"""
+
+
+AS_WITH_AZUREML_MLFLOW = "import os; os.environ['MLFLOW_RUN_ID'] = os.environ['AZUREML_RUN_ID']\n"
+
+
+@pytest.mark.parametrize("beginning", ["", AS_WITH_AZUREML_MLFLOW])
+def test_after_autologging_a_job_logs_to_its_own_run(
+    ws: Workspace, here: Environment, tmp_path: Path, beginning: str
+) -> None:
+    (tmp_path / "train.py").write_text(beginning + AUTOMATIC)
+    run = Experiment(ws, "automatic").submit(ScriptRunConfig(str(tmp_path), "train.py", environment=here))
+    run.wait_for_completion()
+    metrics, parameters = logged(run)[0], ws.session.api.runs.get(run.id).parameters
+    assert (metrics["training_accuracy_score"], metrics["by hand"]) == (1.0, [0.5, 0.125])
+    assert (parameters["C"], parameters["by hand"]) == ("1", "0.25")
+    second_start, second_fit = run.get_children()
+    assert logged(second_start)[0] == {"by hand": 3.0}
+    assert ws.session.api.runs.get(second_fit.id).parameters["C"] == "2"
+
+
 @pytest.fixture
 def tracked(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[mlflow.MlflowClient]:
     """Let MLflow keep its runs in the workspace, until the end of the test."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mlflow.store.entities.paged_list import PagedList
@@ -149,9 +150,12 @@ class TrackingStore(LocalAnswers, RestStore):
         return {"run": self._run_json(run)}
 
     def _started(self, experiment_id: str, name: Optional[str], parent: Optional[str]) -> Run:
-        """Start a run: the first one in a job is the job's own; later ones are its children."""
+        """Start a run: the first one in a job is the job's own, as are those that a call such as log_metric starts.
+
+        Other runs are children of the job.
+        """
         job = _job()
-        if job and not parent and not self._adopted:
+        if job and not parent and (not self._adopted or _is_implicit()):
             self._adopted = True
             return self._run(job)
         if parent or job:
@@ -317,3 +321,15 @@ class TrackingStore(LocalAnswers, RestStore):
 def _job() -> Optional[str]:
     """Return the id of the run that this process belongs to."""
     return os.environ.get(environ.RUN_ID) and os.environ.get("AZUREML_RUN_ID")
+
+
+def _is_implicit() -> bool:
+    """Return whether a call such as `mlflow.log_metric` starts a run because none is active.
+
+    MLflow sends the same request for `mlflow.start_run()`, and only the calling functions differ.
+    """
+    implicit = getattr(getattr(fluent, "_get_or_start_run", None), "__code__", None)
+    frame: Any = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code is not implicit:
+        frame = frame.f_back
+    return frame is not None
