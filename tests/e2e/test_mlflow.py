@@ -30,6 +30,9 @@ for epoch in range(3):
     mlflow.log_metric("unstepped", epoch)
 mlflow.log_metric("bad", float("nan"))
 Run.get_context().log("ours", 7)
+for value in (5, 6, 7):
+    Run.get_context().log("counted", value)
+print("a line of the log")
 mlflow.log_params({"rate": 0.001, "depth": 4})
 mlflow.set_tag("team", "risk")
 for text in ("old", "new"):
@@ -65,13 +68,18 @@ def test_a_job_logs_metrics_parameters_files_and_models(ws: Workspace, here: Env
     run.wait_for_completion()
     metrics, files = logged(run)
     assert metrics.pop("bad") != 0 and metrics == {
-        "loss": [1.0, 1 / 2, 1 / 3], "unstepped": [0.0, 1.0, 2.0], "ours": 7,
+        "loss": [1.0, 1 / 2, 1 / 3], "unstepped": [0.0, 1.0, 2.0], "ours": 7, "counted": [5, 6, 7],
     }  # fmt: skip
     assert {"notes/note.txt", "model/MLmodel", "model/model.pkl"} <= set(files)
     run.download_file("notes/note.txt", str(tmp_path / "back.txt"))
     assert (tmp_path / "back.txt").read_text() == "new"
     assert run.get_tags()["team"] == "risk"
     assert ws.session.api.runs.get(run.id).parameters == {"rate": "0.001", "depth": "4"}
+    client = mlflow.MlflowClient(ws.get_mlflow_tracking_uri())
+    assert [(m.step, m.value) for m in client.get_metric_history(run.id, "counted")] == [(0, 5), (1, 6), (2, 7)]
+    assert [m.step for m in client.get_metric_history(run.id, "unstepped")] == [0, 1, 2]
+    (log,) = [file.path for file in client.list_artifacts(run.id, "user_logs")]
+    assert "a line of the log" in Path(client.download_artifacts(run.id, log, str(tmp_path))).read_text()
     children = {child.display_name: child for child in run.get_children()}
     assert logged(children["inner"])[0] == {"inner": 1.0}
     assert children["automatic"].get_status() == "Completed"
@@ -166,6 +174,29 @@ def test_experiments_and_models_are_those_of_the_workspace(ws: Workspace, tracke
     assert Model(ws, "net").tags == {"n": "2"}
     folder = download_artifacts("models:/net/1")
     assert (Path(folder) / "weights.txt").read_text() == "weights"
+
+
+def test_an_alias_names_a_version_of_a_model(ws: Workspace, tracked: mlflow.MlflowClient) -> None:
+    for number in (1, 2):
+        with mlflow.start_run() as run:
+            mlflow.log_text(f"weights {number}", "net/weights.txt")
+        tracked.create_model_version("net", f"{run.info.artifact_uri}/net", run.info.run_id)
+    tracked.set_registered_model_alias("net", "champion", "1")
+    tracked.set_registered_model_alias("net", "champion", "2")
+    tracked.set_registered_model_alias("net", "challenger", "1")
+    assert tracked.get_registered_model("net").aliases == {"champion": "2", "challenger": "1"}
+    assert tracked.get_model_version("net", "2").aliases == ["champion"]
+    assert tracked.get_model_version_by_alias("net", "champion").version == "2"
+    folder = download_artifacts("models:/net@champion")
+    assert (Path(folder) / "weights.txt").read_text() == "weights 2"
+    tracked.delete_registered_model_alias("net", "champion")
+    with pytest.raises(MlflowException, match="model 'net' has no alias 'champion'") as missing:
+        tracked.get_model_version_by_alias("net", "champion")
+    assert missing.value.error_code == "RESOURCE_DOES_NOT_EXIST"
+    assert Model(ws, "net", version=1).tags == {}
+    with pytest.raises(MlflowException, match="'a b' cannot be an alias of a model"):
+        registry = tracked._get_registry_client().store  # the client checks names itself
+        registry.set_registered_model_alias("net", "a b", "1")
 
 
 def test_errors_name_the_reason(ws: Workspace, tracked: mlflow.MlflowClient) -> None:

@@ -51,12 +51,19 @@ class ModelsApi(ApiNoun):
         datasets: Sequence[Tuple[str, str]] = (),
         resources: Optional[Mapping[str, Any]] = None,
         options: Optional[Mapping[str, Any]] = None,
+        aliases: Sequence[str] = (),
+        remove_aliases: Sequence[str] = (),
     ) -> ModelView:
-        """Change fields; `options` and `datasets`, as (purpose, id), are added."""
+        """Change fields; `options`, `datasets`, as (purpose, id), and `aliases` are added.
+
+        Other versions lose the aliases.
+        """
         body = {
             "description": description, "tags": tags, "remove_tags": list(remove_tags), "properties": properties,
             "datasets": [list(pair) for pair in datasets], "resources": resources, "options": options,
         }  # fmt: skip
+        moved = {"aliases": list(aliases), "remove_aliases": list(remove_aliases)}
+        body.update({name: value for name, value in moved.items() if value})  # servers before 0.2 know neither
         path = "/workspaces/{workspace}/models/{name}/{version}"
         return from_json(ModelView, self._patch(path, body, workspace=workspace, name=name, version=version))
 

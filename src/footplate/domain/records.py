@@ -271,6 +271,7 @@ class ModelView:
     resources: Dict[str, Any] = field(default_factory=lambda: {})
     options: Dict[str, Any] = field(default_factory=lambda: {})
     datasets: Tuple[ModelUse, ...] = ()  # the datasets named at registration, and those that its run read
+    aliases: Tuple[str, ...] = ()  # an alias names one version of a model at a time
 
 
 @dataclass(frozen=True)

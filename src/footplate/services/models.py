@@ -13,6 +13,7 @@ from footplate.errors import InvalidInput, NotFound
 from footplate.services.files import check_content
 from footplate.storage import Storage
 
+_ALIAS = re.compile(r"(?!(?:latest|v\d+)$)[\w\-]{1,255}", re.ASCII | re.IGNORECASE)
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9\-\._]{0,254}", re.ASCII)
 
 
@@ -98,11 +99,20 @@ class ModelService:
         datasets: tuple[tuple[str, str], ...] = (),
         resources: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
+        aliases: tuple[str, ...] = (),
+        remove_aliases: tuple[str, ...] = (),
     ) -> ModelView:
         _check_options(options or {})
+        for alias in aliases:
+            if not _ALIAS.fullmatch(alias):
+                raise InvalidInput(
+                    f"{alias!r} cannot be an alias of a model",
+                    "use letters, digits, '-' and '_', at most 255 in all, but not 'latest' or 'v1'",
+                )
         self._store.models.change(
             workspace, name, version, description=description, tags=tags, remove_tags=remove_tags,
-            properties=properties, datasets=datasets, resources=resources, options=options,
+            properties=properties, datasets=datasets, resources=resources, options=options, aliases=aliases,
+            remove_aliases=remove_aliases,
         )  # fmt: skip
         return self._store.models.get(workspace, name, version)
 

@@ -1,4 +1,7 @@
-"""Tags and properties of runs, models and datasets, and parameters of runs. Properties are written once."""
+"""Tags and properties of runs, models and datasets, parameters of runs, and aliases of models.
+
+Properties are written once.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, bindparam, delete, insert, select
 
 from footplate.domain.runs.parameters import as_number
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.schema import HEAD_CHARACTERS, dataset_labels, model_labels, run_labels
 
-TAG, PROPERTY, PARAMETER = "tag", "property", "parameter"
+TAG, PROPERTY, PARAMETER, ALIAS = "tag", "property", "parameter", "alias"
 _LONGEST_NAME = 255
 
 
@@ -22,13 +25,14 @@ class Found(NamedTuple):
     tags: dict[str, str | None]
     properties: dict[str, str]
     parameters: dict[str, str]
+    aliases: dict[str, None]
 
     @classmethod
     def nothing(cls) -> Found:
-        return cls({}, {}, {})
+        return cls({}, {}, {}, {})
 
     def of_kind(self, kind: str) -> dict[str, Any]:
-        return {TAG: self.tags, PROPERTY: self.properties, PARAMETER: self.parameters}[kind]
+        return {TAG: self.tags, PROPERTY: self.properties, PARAMETER: self.parameters, ALIAS: self.aliases}[kind]
 
 
 class LabelTable:
@@ -83,6 +87,19 @@ class LabelTable:
         if values:
             self._remove(connection, owner, PARAMETER, values)
             self._add(connection, owner, PARAMETER, values, fixed)
+
+    def move_aliases(
+        self, connection: Connection, owner: int, others: ScalarSelect[int], new: Iterable[str], gone: Iterable[str]
+    ) -> None:
+        """Give the owner the aliases `new`, which the other owners lose, and take away `gone` from it.
+
+        The caller holds a lock for all of them.
+        """
+        c = self.table.c
+        self._remove(connection, owner, ALIAS, gone)
+        names = list(new)
+        connection.execute(delete(self.table).where(self.owner.in_(others), c.kind == ALIAS, c.name.in_(names)))
+        self._add(connection, owner, ALIAS, dict.fromkeys(names), {})
 
     def _new_properties(self, connection: Connection, owner: int, wanted: Mapping[str, str]) -> dict[str, str]:
         if not wanted:

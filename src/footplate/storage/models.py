@@ -1,4 +1,4 @@
-"""Registered models: versions that are never reused, tags, properties, and the run that each came from."""
+"""Registered models: versions that are never reused, tags, properties, aliases, and the run that each came from."""
 
 from __future__ import annotations
 
@@ -94,12 +94,16 @@ class Models:
         datasets: Sequence[tuple[str, str]] = (),
         resources: dict[str, Any] | None = None,
         options: dict[str, Any] | None = None,
+        aliases: Sequence[str] = (),
+        remove_aliases: Sequence[str] = (),
     ) -> None:
         """Change fields; None leaves a field as it is, properties are written once, and options and datasets are added.
 
-        A sample takes the place of the one before it.
+        A sample takes the place of the one before it. An alias names one version: another version loses it.
         """
         with self._database.write() as connection:
+            if aliases:
+                self._versions.lock(connection, workspace, name)
             row = _row(connection, workspace, name, version, lock=True)
             key, merged = row.key, {**row.options, **options} if options is not None else None
             fields = {"description": description, "resources": resources, "options": merged}
@@ -108,6 +112,10 @@ class Models:
                 connection.execute(update(models).where(models.c.key == key).values(**given))
             forget_samples(connection, key, [purpose for purpose, _ in datasets])
             MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
+            if aliases or remove_aliases:
+                c = models.c
+                versions = select(c.key).where(c.workspace == workspace, c.name == name).scalar_subquery()
+                MODEL_LABELS.move_aliases(connection, key, versions, aliases, remove_aliases)
             record_model(self._database, connection, key, None, datasets)
 
     def delete(self, workspace: str, name: str, version: int) -> None:
@@ -135,9 +143,9 @@ def _views(connection: Connection, rows: Sequence[Row[Any]]) -> builtins.list[Mo
     return [
         ModelView(
             **{name: getattr(row, name) for name in _PLAIN}, version=row.version,
-            files=tuple(from_json(FileView, file) for file in row.files), tags=labels[row.key][0],
-            properties=labels[row.key][1], resources=row.resources, options=row.options,
-            datasets=tuple(behind[row.key]),
+            files=tuple(from_json(FileView, file) for file in row.files), tags=labels[row.key].tags,
+            properties=labels[row.key].properties, aliases=tuple(labels[row.key].aliases), resources=row.resources,
+            options=row.options, datasets=tuple(behind[row.key]),
         )
         for row in rows
     ]  # fmt: skip

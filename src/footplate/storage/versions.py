@@ -19,6 +19,11 @@ class Versions:
         c = self._table.c
         return connection.execute(select(c.last).where(c.workspace == workspace, c.name == name)).scalar_one()
 
+    def lock(self, connection: Connection, workspace: str, name: str) -> None:
+        """Make other transactions that change the same name wait until this one ends."""
+        c = self._table.c
+        connection.execute(select(c.last).where(c.workspace == workspace, c.name == name).with_for_update())
+
     def give_back(self, connection: Connection, workspace: str, name: str) -> None:
         """Undo `take`, in the transaction that took it."""
         self._add(connection, workspace, name, -1)

@@ -156,6 +156,31 @@ class RegistryTests(StorageFixtures):
         model = store.models.get(WORKSPACE, "net", 1)
         assert (model.resources, model.options, model.description) == ({"cpu": 2}, {"a": 1, "b": 2}, "better")
 
+    def test_an_alias_names_one_version_of_a_model(self, store: Storage) -> None:
+        for key, name in (("1", "net"), ("2", "net"), ("3", "other")):
+            store.models.add(key, self.model(name))
+
+        def aliases(name: str, version: int) -> tuple[str, ...]:
+            return store.models.get(WORKSPACE, name, version).aliases
+
+        store.models.change(WORKSPACE, "other", 1, aliases=["best"])
+        store.models.change(WORKSPACE, "net", 1, aliases=["best", "old"])
+        assert aliases("net", 1) == ("best", "old")
+        store.models.change(WORKSPACE, "net", 2, aliases=["best"])
+        store.models.change(WORKSPACE, "net", 2, aliases=["best"], remove_aliases=["old", "never"])
+        assert (aliases("net", 1), aliases("net", 2), aliases("other", 1)) == (("old",), ("best",), ("best",))
+        store.models.change(WORKSPACE, "net", 1, remove_aliases=["old"])
+        store.models.delete(WORKSPACE, "net", 2)
+        assert [model.aliases for model in store.models.list(WORKSPACE, name="net")] == [()]
+
+        def move(version: int) -> None:
+            store.models.change(WORKSPACE, "net", version, aliases=["moved"])
+
+        assert store.models.add("4", self.model()).version == 3
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(move, [1, 3] * 8))
+        assert sum(model.aliases == ("moved",) for model in store.models.list(WORKSPACE, name="net")) == 1
+
     def test_compute_targets(self, store: Storage) -> None:
         known = KnownKind("GPUs", NodeKind("x86_64", "2.36", pythons={"/usr/bin/python3": "3.11.2"}), "r", 5.0)
         view = ComputeView("big", WORKSPACE, LOCAL, 4, 10.0, 10.0, options={"vm": "x"}, kinds=(known,))

@@ -10,7 +10,7 @@ from mlflow.entities import FileInfo
 from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 from footplate.domain.records import FileView
-from footplate.sdk import blob_transfer, runs
+from footplate.sdk import runs
 from footplate.sdk.data.local_files import data_below
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.mlflow import addresses
@@ -56,12 +56,13 @@ class ArtifactStore(ArtifactRepository):
 
     def _download_file(self, remote_file_path: str, local_path: str) -> None:
         file = self._files().get(remote_file_path.strip("/"))
-        if file is None or file.digest is None:
+        if file is None:
             raise UserErrorException(
                 f"{self.artifact_uri} has no file {remote_file_path!r}",
                 hint=f"it has: {', '.join(sorted(self._files())[:10]) or 'no files'}",
             )
-        blob_transfer.fetch(self._workspace.session, file.digest, local_path)
+        run_id = self._place.run if isinstance(self._place, addresses.RunFiles) else ""  # models have no logs
+        runs.files.fetch_file(self._workspace.session, run_id, file, local_path)
 
     def _files(self) -> Dict[str, FileView]:
         """Return the files by their path below the address."""

@@ -1,4 +1,4 @@
-"""MLflow's registered models: those of a workspace, without stages and aliases."""
+"""MLflow's registered models: those of a workspace, without stages."""
 
 from __future__ import annotations
 
@@ -57,6 +57,13 @@ class RegistryStore(LocalAnswers, RestStore):
         except WebserviceException as error:
             raise failure(error.message, _MISSING) from error
 
+    def _aliased(self, request: Json) -> Model:
+        name, alias = request["name"], request["alias"]
+        found = [model for model in self._versions(name) if alias in model._view.aliases]  # pyright: ignore[reportPrivateUsage]
+        if not found:
+            raise failure(f"model {name!r} has no alias {alias!r}", _MISSING)
+        return found[0]
+
     def _version_json(self, model: Model) -> Json:
         return without_nulls(
             {
@@ -70,6 +77,7 @@ class RegistryStore(LocalAnswers, RestStore):
                 "run_id": model.run_id,
                 "status": "READY",
                 "tags": as_pairs(model.tags),
+                "aliases": list(model._view.aliases),  # pyright: ignore[reportPrivateUsage]
             }
         )
 
@@ -77,7 +85,12 @@ class RegistryStore(LocalAnswers, RestStore):
         newest = self._version_json(versions[0])
         made = {key: newest[key] for key in ("name", "last_updated_timestamp")}
         made["creation_timestamp"] = milliseconds(versions[-1].created_time.timestamp())
-        return {**made, "latest_versions": [newest]}
+        aliases = [
+            {"alias": alias, "version": str(model.version)}
+            for model in versions
+            for alias in model._view.aliases  # pyright: ignore[reportPrivateUsage]
+        ]
+        return {**made, "latest_versions": [newest], "aliases": aliases}
 
     def _create_model(self, request: Json) -> Json:
         """Accept the name of a model; its first version creates it."""
@@ -165,13 +178,28 @@ class RegistryStore(LocalAnswers, RestStore):
         self._version(request).remove_tags([request["key"]])
         return {}
 
+    def _set_alias(self, request: Json) -> Json:
+        self._version(request)._change(aliases=[request["alias"]])  # pyright: ignore[reportPrivateUsage]
+        return {}
+
+    def _delete_alias(self, request: Json) -> Json:
+        alias = request["alias"]
+        for model in self._versions(request["name"]):
+            if alias in model._view.aliases:  # pyright: ignore[reportPrivateUsage]
+                model._change(remove_aliases=[alias])  # pyright: ignore[reportPrivateUsage]
+        return {}
+
+    def _get_by_alias(self, request: Json) -> Json:
+        return {"model_version": self._version_json(self._aliased(request))}
+
     answers: ClassVar[Answers] = {
         "CreateRegisteredModel": _create_model, "GetRegisteredModel": _get_model,
         "SearchRegisteredModels": _list_models, "ListRegisteredModels": _list_models,
         "CreateModelVersion": _create_version, "GetModelVersion": _get_version, "SearchModelVersions": _list_versions,
         "GetLatestVersions": _get_latest, "GetModelVersionDownloadUri": _get_address,
         "UpdateModelVersion": _change_version, "DeleteModelVersion": _delete_version, "SetModelVersionTag": _set_tag,
-        "DeleteModelVersionTag": _delete_tag,
+        "DeleteModelVersionTag": _delete_tag, "SetRegisteredModelAlias": _set_alias,
+        "DeleteRegisteredModelAlias": _delete_alias, "GetModelVersionByAlias": _get_by_alias,
     }  # fmt: skip
 
 

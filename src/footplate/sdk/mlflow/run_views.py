@@ -83,10 +83,11 @@ def numbers(metrics: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def history_json(name: str, series: Iterable[MetricSeries]) -> List[Json]:
-    """Return the values of a metric. A value without a step has the step 0, as in MLflow."""
-    points = [point for each in series if each.kind == "scalar" and each.name == name for point in each.points]
+    """Return the values of a metric. The step of a value without one is its position, as in other charts."""
+    found = [each.points for each in series if each.kind == "scalar" and each.name == name]
     return [
-        {"key": name, "value": number, "timestamp": milliseconds(time), "step": int(step or 0)}
-        for time, step, value in points
+        {"key": name, "value": number, "timestamp": milliseconds(time), "step": at if step is None else int(step)}
+        for points in found
+        for at, (time, step, value) in enumerate(points)
         for number in numbers({name: value}).values()
     ]

@@ -229,7 +229,14 @@ def _fetch(session: Session, run_id: str, wanted: Sequence[Tuple[FileView, str]]
     what = wanted[0][0].path if len(wanted) == 1 else f"{len(wanted)} files"
     with transferring(f"downloading {what}", sum(file.size for file, _ in wanted)) as passing:
         for file, target in wanted:
-            if file.digest is not None:
-                blob_transfer.fetch(session, file.digest, target, passing)
-            else:
-                blob_transfer.write_pieces(target, passing(session.api.files.read(run_id, file.path)))
+            fetch_file(session, run_id, file, target, passing)
+
+
+def fetch_file(
+    session: Session, run_id: str, file: FileView, target: str, passing: blob_transfer.Passing = iter
+) -> None:
+    """Write an artifact or a log to a path on this machine. Its pieces go through `passing`."""
+    if file.digest is not None:
+        blob_transfer.fetch(session, file.digest, target, passing)
+    else:
+        blob_transfer.write_pieces(target, passing(session.api.files.read(run_id, file.path)))

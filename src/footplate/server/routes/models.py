@@ -40,6 +40,8 @@ class ModelChange(Body):
     datasets: tuple[tuple[str, str], ...] = ()
     resources: dict[str, Any] | None = None
     options: dict[str, Any] | None = None
+    aliases: tuple[str, ...] = ()
+    remove_aliases: tuple[str, ...] = ()
 
 
 def _version(text: str) -> int | None:
@@ -85,9 +87,9 @@ def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> 
 def change_model(
     workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf, principal: PrincipalOf
 ) -> Response:
-    """Change the description, tags, properties, resources or options of a model version, or add datasets as
-    (purpose, id). A sample takes the place of the one before it. A run changes resources and options only of models
-    that came from it."""
+    """Change the description, tags, properties, resources, options or aliases of a model version, or add datasets as
+    (purpose, id). A sample takes the place of the one before it. An alias names one version: another loses it. A run
+    changes resources and options only of models that came from it."""
     if principal.run is not None and (body.resources is not None or body.options is not None):
         services.limits.check_model_change(principal.run, services.models.get(workspace, name, version))
     return answer(services.models.change(workspace, name, version, **dict(body)))
