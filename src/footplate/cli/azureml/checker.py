@@ -32,13 +32,16 @@ class Finding:
 
 def check(program: Program) -> list[Finding]:
     """Return what became of each use of an Azure name, in the order of the lines."""
+    unreadable = [Finding(place, UNREADABLE, program.name, reason) for place, reason in program.unreadable]
     try:
         tree = ast.parse(program.text)
     except SyntaxError as error:
-        return [Finding(program.place(error.lineno or 1), UNREADABLE, program.name, f"not Python: {error.msg}")]
+        place = program.place(error.lineno or 1)
+        return [*unreadable, Finding(place, UNREADABLE, program.name, f"not Python: {error.msg}")]
     walker = _Walker(program)
     walker.visit(tree)
-    return sorted(set(walker.findings), key=lambda one: (one.place.cell or 0, one.place.line, one.name))
+    found = {*unreadable, *walker.findings} - walker.overruled
+    return sorted(found, key=lambda one: (one.place.cell or 0, one.place.line, one.name))
 
 
 class _Walker(ast.NodeVisitor):
@@ -47,6 +50,7 @@ class _Walker(ast.NodeVisitor):
         self._known: dict[str, Thing] = {}
         self._optional = False  # inside a `try` that handles a failing import
         self.findings: list[Finding] = []
+        self.overruled: set[Finding] = set()  # names that exist, in calls that do not work, or differ
 
     # ── imports ──
 
@@ -179,6 +183,8 @@ class _Walker(ast.NodeVisitor):
         if isinstance(node, ast.Subscript):
             container = self._value(node.value)
             self._value(node.slice)
+            if isinstance(node.slice, ast.Slice):
+                return container
             return names.element(container, of_loop=False) if container else None
         for child in ast.iter_child_nodes(node) if node is not None else ():
             self.visit(child)
@@ -202,7 +208,7 @@ class _Walker(ast.NodeVisitor):
             self._value(argument)
         if function is None:
             return None
-        name = _short(function)
+        name, before = _short(function), len(self.findings)
         self._check_arguments(node, function, name)
         if name in DIFFERENCES:
             self._report(node, DIFFERS, name, DIFFERENCES[name])
@@ -211,6 +217,9 @@ class _Walker(ast.NodeVisitor):
         except Missing as missing:
             self._report(node, MISSING, name, str(missing), missing.hint)
             return None
+        finally:
+            if any(one.state == MISSING or one.name == name for one in self.findings[before:]):
+                self.overruled.add(Finding(self._program.place(node.lineno), WORKS, name))
 
     def _check_arguments(self, node: ast.Call, function: Thing, name: str) -> None:
         known = names.parameters(function)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from footplate.errors import InvalidInput, NotFound
 
 SUFFIXES = (".py", ".ipynb")
 _WRITEFILE = re.compile(r"%%writefile\s+(?:-a\s+)?(\S+)")
-_MAGIC = re.compile(r"^(\s*)([%!?].*|.*\?\?)$")
+_MAGIC = re.compile(r"(\s*)([%!?].*|[\w.*]+\?\??)\s*")
+_ASSIGNED = re.compile(r"(\s*[\w., ]+=\s*)([%!].*)")
 _SKIPPED = {"node_modules", "__pycache__", ".ipynb_checkpoints"}
 
 
@@ -31,11 +33,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Program:
-    """Python text, with the place of each of its lines."""
+    """Python text, with the place of each of its lines, and the cells that were left out because they are not Python.
+
+    `unreadable` has the reason for each.
+    """
 
     name: str
     text: str
     places: tuple[Place, ...]
+    unreadable: tuple[tuple[Place, str], ...] = ()
 
     def place(self, line: int) -> Place:
         return self.places[min(max(line, 1), len(self.places)) - 1] if self.places else Place(self.name, line)
@@ -71,6 +77,7 @@ def read_programs(file: Path) -> list[Program]:
 
 def _of_notebook(name: str, document: dict[str, Any]) -> list[Program]:
     main: list[tuple[str, Place]] = []
+    unreadable: list[tuple[Place, str]] = []
     written: list[Program] = []
     cells: list[dict[str, Any]] = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(cells, 1):
@@ -80,14 +87,45 @@ def _of_notebook(name: str, document: dict[str, Any]) -> list[Program]:
         if target and target[1].endswith(".py"):
             written.append(_program(target[1], [("", lines[0][1]), *lines[1:]]))
         elif not source.lstrip().startswith("%%") or source.lstrip().startswith(("%%time", "%%capture")):
-            main += [(_without_magic(line), place) for line, place in lines]
-    return [_program(name, main), *written]
+            try:
+                main += zip(_python(source), (place for _, place in lines), strict=True)
+            except SyntaxError as error:
+                line = min(error.lineno or 1, len(lines))
+                unreadable.append((lines[line - 1][1], f"not Python: {error.msg}"))
+    return [_program(name, main, unreadable), *written]
 
 
-def _program(name: str, lines: list[tuple[str, Place]]) -> Program:
-    return Program(name, "".join(f"{line}\n" for line, _ in lines), tuple(place for _, place in lines))
+def _program(name: str, lines: list[tuple[str, Place]], unreadable: Sequence[tuple[Place, str]] = ()) -> Program:
+    text = "".join(f"{line}\n" for line, _ in lines)
+    return Program(name, text, tuple(place for _, place in lines), tuple(unreadable))
 
 
-def _without_magic(line: str) -> str:
-    found = _MAGIC.match(line)
-    return f"{found[1]}pass  # {found[2]}" if found else line
+def _python(cell: str) -> list[str]:
+    """Return the lines of a cell as Python, without the indentation of the first, as Jupyter runs them.
+
+    Magics become `pass`. Raises SyntaxError if the cell is not Python.
+    """
+    lines = cell.splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    lines = [line[len(indent) :] if line.startswith(indent) else line for line in lines]
+    while True:
+        try:
+            ast.parse("\n".join(lines))
+            return lines
+        except SyntaxError as error:
+            if not _drop_magic(lines, (error.lineno or 1) - 1):
+                raise
+
+
+def _drop_magic(lines: list[str], at: int) -> bool:
+    """Replace the magic at a line, with the lines on which it continues; return whether there is one."""
+    line = lines[at] if at < len(lines) else ""
+    magic, assigned = _MAGIC.fullmatch(line), _ASSIGNED.fullmatch(line)
+    if not magic and not assigned:
+        return False
+    lines[at] = f"{magic[1]}pass" if magic else f"{assigned[1]}None" if assigned else ""
+    while line.endswith("\\") and at + 1 < len(lines):
+        at += 1
+        line, lines[at] = lines[at], ""
+    return True

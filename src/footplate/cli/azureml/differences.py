@@ -49,3 +49,10 @@ IGNORED_KEYWORDS: dict[str, dict[str, str]] = {
     ),
 }  # fmt: skip
 """Name of a method → its keywords that change nothing here."""
+
+METHODS_OF_OTHER_RUNS = {
+    "azureml.train.automl": "get_output get_best_child get_guardrails get_run_sdk_dependencies summarize",
+    "azureml.pipeline": "find_step_run get_steps get_pipeline_output publish_pipeline get_graph get_outputs "
+    "get_output_data",
+}
+"""Module → methods of its runs. `Experiment.submit` returns them on Azure, so that they look like methods of Run."""

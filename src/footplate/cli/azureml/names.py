@@ -16,8 +16,11 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from footplate import sdk
+from footplate.cli.azureml.differences import METHODS_OF_OTHER_RUNS
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.runs.run import Run
+from footplate.sdk.unsupported import PARTS
 
 ROOT = "azureml"
 
@@ -67,15 +70,36 @@ def member(owner: Thing, name: str) -> Thing | None:
     if kind is None or not kind.__module__.startswith("footplate."):
         return None
     label = f"{owner.name}.{name}"
-    for each in _relatives(kind):
-        if name in vars(each):
-            return _of_value(vars(each)[name], kind, label, owner.is_instance)
-        if name in _assigned(each):
-            return _annotated(_assigned(each)[name], each, label)
+    owners = [each for each in _relatives(kind) if name in vars(each) or name in _assigned(each)]
+    possible = [each for each in owners if each is owners[0] or each not in kind.__mro__]
+    found = [_own(each, name, kind, label, owner.is_instance) for each in possible]
+    if found:
+        return found[0] if _agree(found) else Thing(object(), label, True)
     if name.startswith("__") or any("__getattr__" in vars(each) for each in kind.__mro__):
         return None
     known = {key for each in _relatives(kind) for key in (*vars(each), *_assigned(each)) if not key.startswith("_")}
-    raise Missing(f"{kind.__name__} has no {name}", nearest(name, known))
+    raise Missing(f"{kind.__name__} has no {name}", _of_other_runs(kind, name) or nearest(name, known))
+
+
+def _of_other_runs(kind: type, name: str) -> str:
+    """Return a hint if the runs of pipelines or of automated machine learning have this method."""
+    for part, methods in METHODS_OF_OTHER_RUNS.items():
+        if name in methods.split() and issubclass(kind, Run):
+            return f"runs of {part} have it, which Footplate does not: {PARTS[part][1]}"
+    return ""
+
+
+def _own(kind: type, name: str, of: type, label: str, of_instance: bool) -> Thing | None:
+    if name in vars(kind):
+        return _of_value(vars(kind)[name], of, label, of_instance)
+    return _annotated(_assigned(kind)[name], kind, label)
+
+
+def _agree(found: list[Thing | None]) -> bool:
+    """Return whether an attribute has one type: a list of a class may be a dictionary of its subclass."""
+    kinds = {_class_of(each) for each in found if each is not None and each.is_instance}
+    known = [kind for kind in kinds if kind is not None]
+    return all(issubclass(one, known[0]) or issubclass(known[0], one) for one in known)
 
 
 def _of_module(owner: Thing, name: str) -> Thing | None:

@@ -28,8 +28,15 @@ class Checked:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the question whether another name was meant; empty if none is near."""
-    near = difflib.get_close_matches(name, list(known), 1)
+    near = [other for other in difflib.get_close_matches(name, list(known)) if _is_near(name, other)]
     return f"did you mean {near[0]!r}?" if near else ""
+
+
+def _is_near(name: str, other: str) -> bool:
+    """Return whether names that begin with the same word, such as `get_`, are also alike in the rest."""
+    word, _, rest = name.partition("_")
+    other_word, _, other_rest = other.partition("_")
+    return not rest or word != other_word or bool(difflib.get_close_matches(rest, [other_rest]))
 
 
 def public_attributes(thing: object) -> Dict[str, Any]:

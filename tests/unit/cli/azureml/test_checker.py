@@ -80,6 +80,9 @@ def test_a_usual_notebook_has_nothing_missing(tmp_path: Path) -> None:
          "settings"),
         ("from azureml.core.compute import BatchCompute\nBatchCompute.provisioning_configuration()", 2,
          "BatchCompute.provisioning_configuration", "AmlCompute"),
+        ("from azureml.core import Run\nrun = Run.get_context()\nbest, model = run.get_output()", 3, "Run.get_output",
+         "runs of azureml.train.automl have it"),
+        ("from azureml.core import Run\nrun = Run.get_context()\nrun.get_notes()", 3, "Run.get_notes", ""),
         ("import azureml.core as ac\nws = ac.Workspace.from_config()\nws.nmae", 3, "Workspace.nmae", "'name'"),
         ("from azureml.core.runconfig import RunConfiguration\nc = RunConfiguration()\nc.nodecount = 2", 3,
          "RunConfiguration.nodecount", "'node_count'"),
@@ -88,7 +91,7 @@ def test_a_usual_notebook_has_nothing_missing(tmp_path: Path) -> None:
 def test_missing_names_are_reported_at_their_line(tmp_path: Path, code: str, line: int, name: str, hint: str) -> None:
     (missing,) = [one for one in findings(tmp_path, code) if one.state == MISSING]
     assert (missing.place.line, missing.name) == (line, name)
-    assert hint in missing.hint
+    assert hint in missing.hint if hint else not missing.hint
 
 
 def test_differences_and_ignored_keywords_are_reported(tmp_path: Path) -> None:
@@ -121,6 +124,67 @@ def test_unknown_objects_are_left_alone(tmp_path: Path) -> None:
 
 def test_code_that_is_not_python_is_reported(tmp_path: Path) -> None:
     assert states(tmp_path, "print 'old'\n", UNREADABLE) == {1: str(tmp_path / "program.py")}
+
+
+def test_the_type_of_an_attribute_is_unknown_if_subclasses_have_another(tmp_path: Path) -> None:
+    code = """\
+        from azureml.core import Model, Workspace
+        from azureml.core.webservice import AksEndpoint
+        ws = Workspace.from_config()
+        versions = Model.deploy(ws, "a", []).versions
+        for x in versions:
+            print(versions[x].name)
+        versions = AksEndpoint(ws, "a").versions
+        versions["x"].name, versions["x"].nothing, Model.list(ws)[:2].name
+    """
+    found = findings(tmp_path, code)
+    assert [(one.place.line, one.name) for one in found if one.state == MISSING] == [(8, "EndpointVersion.nothing")]
+    assert "Webservice.versions" in {one.name for one in found if one.state == WORKS}
+
+
+def test_a_name_in_a_call_has_one_state(tmp_path: Path) -> None:
+    code = """\
+        from azureml.core import Run, Workspace
+        from azureml.core.authentication import InteractiveLoginAuthentication
+        ws = Workspace.from_config(auth=InteractiveLoginAuthentication())
+        ws.sync_keys()
+        Run.get_context().log("a", 1, stp=2)
+    """
+    lines = [(one.place.line, one.name, one.state) for one in findings(tmp_path, code) if one.place.line > 2]
+    assert lines == [
+        (3, "InteractiveLoginAuthentication", DIFFERS),
+        (3, "Workspace.from_config", WORKS),
+        (4, "Workspace.sync_keys", MISSING),
+        (5, "Run.get_context", WORKS),
+        (5, "Run.log(stp=)", MISSING),
+    ]
+
+
+CELLS = [
+    "from azureml.core import Run, Workspace",
+    "  ws = Workspace.from_config()\n  print(ws.nmae)",
+    "\n    if ws:\n        !ls \\\n  -a\n        files = !ls\n        ws.datastroes",
+    "print 'old'",
+    "Run?\n%matplotlib inline\nprint('a %s'\n      %ws.resource_grup)",
+    "def f():\n    pass\n  return 1",
+    "Run.get_context().complte()",
+]
+
+
+def test_a_cell_that_is_not_python_hides_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "odd.ipynb"
+    cells = [{"cell_type": "code", "source": source} for source in CELLS]
+    file.write_text(json.dumps({"cells": cells, "nbformat": 4}))
+    (program,) = read_programs(file)
+    found = [(one.place.cell, one.place.line, one.state, one.name) for one in check(program) if one.state != WORKS]
+    assert found == [
+        (2, 2, MISSING, "Workspace.nmae"),
+        (3, 6, MISSING, "Workspace.datastroes"),
+        (4, 1, UNREADABLE, str(file)),
+        (5, 4, MISSING, "Workspace.resource_grup"),
+        (6, 3, UNREADABLE, str(file)),
+        (7, 1, MISSING, "Run.complte"),
+    ]
 
 
 def notebook(tmp_path: Path) -> Path:
