@@ -9,8 +9,8 @@ from typing import Any
 
 from python_api import Doc, Member, Public, members, owner, parameters, public
 
-from footplate.cli.azureml.differences import DIFFERENCES
-from footplate.cli.azureml.usage import share, symbols, why_missing
+from footplate.cli.azureml.checker import DIFFERS, MISSING, WORKS
+from footplate.cli.azureml.usage import judge, shares, symbols
 
 WIDTH = 100
 FOLDER = "docs/reference/python"
@@ -39,8 +39,10 @@ or does not have the object any more, and `AuthenticationException` if a token d
 AZUREML_HEAD = """# Names of Azure ML
 
 `make docs` generates this page. It lists the names of Azure ML SDK v1 that public code uses, with the
-number of files that use each, from the most to the least used. {share:.1%} of all uses work. A name
-works, differs from Azure in the way that the table describes, or is missing, with a hint in brackets.
+number of files that use each, from the most to the least used. {works:.1%} of all uses work as on
+Azure, {differs:.1%} differ from it in the way that the table describes, and {missing:.1%} are missing,
+with a hint in brackets. Pipelines and automated machine learning are counted; explanations, fairness,
+data drift and FPGAs, which are missing, are not.
 The [Python reference](python/README.md) has every class and method, used or not, and
 `footplate azureml check PATH` reports about your own code, line by line.
 
@@ -53,16 +55,16 @@ The [Python reference](python/README.md) has every class and method, used or not
 
 
 def azureml_page(_: str) -> str:
-    found = [(symbol, why_missing(symbol)) for symbol in symbols()]
-    rows = [f"| `{symbol.name}` | {symbol.files} | {_state(symbol.name, why)} |\n" for symbol, why in found]
-    return AZUREML_HEAD.format(share=share(found)) + "".join(rows)
+    judged = [(symbol, *judge(symbol)) for symbol in symbols()]
+    rows = [f"| `{symbol.name}` | {symbol.files} | {_state(state, why)} |\n" for symbol, state, why in judged]
+    parts = shares([(symbol, state) for symbol, state, _ in judged])
+    head = AZUREML_HEAD.format(works=parts[WORKS], differs=parts[DIFFERS], missing=parts[MISSING])
+    return head + "".join(rows)
 
 
-def _state(name: str, why: str | None) -> str:
-    if why is not None:
-        text, _, hint = why.partition("\nhint: ")
-        return f"missing: {text}" + (f" ({hint})" if hint else "")
-    return f"differs: {DIFFERENCES[name]}" if name in DIFFERENCES else "works"
+def _state(state: str, why: str) -> str:
+    text, _, hint = why.partition("\nhint: ")
+    return state + (f": {text}" if text else "") + (f" ({hint})" if hint else "")
 
 
 # ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

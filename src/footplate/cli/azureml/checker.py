@@ -15,7 +15,6 @@ from footplate.cli.azureml import names
 from footplate.cli.azureml.code_files import Place, Program
 from footplate.cli.azureml.differences import DIFFERENCES, IGNORED_KEYWORDS
 from footplate.cli.azureml.names import Missing, Thing
-from footplate.sdk.config.checked_attributes import nearest
 
 WORKS, DIFFERS, MISSING, UNREADABLE = "works", "differs", "missing", "unreadable"
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
@@ -229,11 +228,11 @@ class _Walker(ast.NodeVisitor):
         ignored = IGNORED_KEYWORDS.get(name, {})
         for keyword in node.keywords:
             word = keyword.arg or ""
+            wrong = names.unknown_parameter(name, word, known) if word else None
             if word in ignored:
                 self._report(keyword, DIFFERS, f"{name}({word}=)", ignored[word])
-            elif word and word not in known and inspect.Parameter.VAR_KEYWORD not in kinds:
-                message = f"{name} has no parameter {word}"
-                self._report(keyword, MISSING, f"{name}({word}=)", message, nearest(word, known))
+            elif wrong:
+                self._report(keyword, MISSING, f"{name}({word}=)", str(wrong), wrong.hint)
         positional = [each for each in known.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         if len(node.args) > len(positional) and not starred and inspect.Parameter.VAR_POSITIONAL not in kinds:

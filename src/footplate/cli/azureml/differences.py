@@ -24,6 +24,7 @@ DIFFERENCES = {
     "ComputeInstance.stop": "does nothing: the machine is your own",
     "ComputeTarget.attach": "adds a cluster on an engine of the server, such as a Slurm partition",
     "set_diagnostics_collection": "does nothing: Footplate collects no telemetry",
+    "RunDetails.show": "shows the run once, and does not follow it",
     "Workspace.create": "creates a workspace of this server, in no cloud",
     "Datastore.register_azure_sql_database": "needs the ODBC driver of the database on the nodes",
 }
@@ -56,3 +57,15 @@ METHODS_OF_OTHER_RUNS = {
     "get_output_data",
 }
 """Module → methods of its runs. `Experiment.submit` returns them on Azure, so that they look like methods of Run."""
+
+KEYWORDS_OF_OTHER_PARTS = {
+    "Experiment.submit": {
+        "show_output": "azureml.train.automl",
+        **dict.fromkeys(
+            ("continue_on_step_failure", "pipeline_parameters", "pipeline_params", "pipeline_version",
+             "regenerate_outputs"),
+            "azureml.pipeline",
+        ),
+    },
+}  # fmt: skip
+"""Name of a method with other keywords → its keywords that only other parts of Azure's SDK accept, and these parts."""

@@ -16,7 +16,7 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from footplate import sdk
-from footplate.cli.azureml.differences import METHODS_OF_OTHER_RUNS
+from footplate.cli.azureml.differences import KEYWORDS_OF_OTHER_PARTS, METHODS_OF_OTHER_RUNS
 from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.runs.run import Run
@@ -161,6 +161,16 @@ def parameters(function: Thing) -> Mapping[str, inspect.Parameter] | None:
     if first in ("self", "cls") and not isinstance(function.target, type):
         del found[first]
     return found
+
+
+def unknown_parameter(name: str, word: str, known: Mapping[str, inspect.Parameter]) -> Missing | None:
+    """Return why a call does not accept a keyword; None if it does. `known` has the parameters of the call."""
+    part = KEYWORDS_OF_OTHER_PARTS.get(name, {}).get(word)
+    if part:
+        return Missing(f"{name} has no parameter {word}", f"it belongs to {part}: {PARTS[part][1]}")
+    if word in known or any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return None
+    return Missing(f"{name} has no parameter {word}", nearest(word, known))
 
 
 def element(container: Thing, of_loop: bool) -> Thing | None:

@@ -1,7 +1,8 @@
 """How often public code uses each name of Azure's SDK, and whether the name works here.
 
 `usage.tsv` has one line per name: kind (call, attribute or keyword), name, files among Azure's example notebooks over
-all their versions, and files in 30 other public repositories.
+all their versions, and files in 30 other public repositories. Names of pipelines are counted in all files that import
+them. `AutoMLConfig` has the number of files that pass show_output to submit, which is the least that it can be.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from footplate.cli.azureml import names
+from footplate.cli.azureml.checker import DIFFERS, MISSING, WORKS
+from footplate.cli.azureml.differences import DIFFERENCES, IGNORED_KEYWORDS
 from footplate.cli.azureml.names import Missing, Thing
 
 HOMES = {
@@ -24,9 +27,18 @@ HOMES = {
     "azureml.core.runconfig": "DockerConfiguration MpiConfiguration PyTorchConfiguration TensorflowConfiguration",
     "azureml.core.webservice": "AciWebservice LocalWebservice",
     "azureml.data": "FileDataset OutputFileDatasetConfig TabularDataset",
+    "azureml.data.dataset_consumption_config": "DatasetConsumptionConfig",
+    "azureml.data.datapath": "DataPath DataPathComputeBinding",
     "azureml.data.data_reference": "DataReference",
-    "azureml.pipeline.core": "TrainingOutput",
+    "azureml.pipeline.core": "Pipeline PipelineData PipelineDraft PipelineEndpoint PipelineParameter PipelineRun "
+    "PublishedPipeline Schedule ScheduleRecurrence StepSequence TrainingOutput",
+    "azureml.pipeline.core.graph": "InputPortDef",
+    "azureml.pipeline.steps": "AdlaStep AutoMLStep AzureBatchStep CommandStep DatabricksStep DataTransferStep "
+    "EstimatorStep HyperDriveStep KustoStep ModuleStep MpiStep NotebookRunnerStep ParallelRunConfig ParallelRunStep "
+    "PythonScriptStep SynapseSparkStep",
     "azureml.tensorboard": "Tensorboard",
+    "azureml.train.automl": "AutoMLConfig",
+    "azureml.train.automl.runtime": "AutoMLPipelineBuilder",
     "azureml.train.dnn": "Chainer PyTorch TensorFlow",
     "azureml.train.estimator": "Estimator",
     "azureml.train.hyperdrive": "BanditPolicy HyperDriveConfig PrimaryMetricGoal RandomParameterSampling choice",
@@ -64,9 +76,9 @@ def why_missing(symbol: Symbol) -> str | None:
         if symbol.kind == "attribute" or found is None:
             return None
         known = names.parameters(found) or {}
-        wanted = keyword.rstrip("=)")
-        if wanted and wanted not in known and not any(each.kind is each.VAR_KEYWORD for each in known.values()):
-            return f"it has no parameter {wanted}"
+        wrong = names.unknown_parameter(name, keyword.rstrip("=)"), known) if keyword else None
+        if wrong:
+            raise wrong
         names.called(found, name)
     except Missing as missing:
         return f"{missing}\nhint: {missing.hint}" if missing.hint else str(missing)
@@ -91,6 +103,20 @@ def _resolve(name: str) -> Thing | None:
     return found
 
 
-def share(resolved: Sequence[tuple[Symbol, str | None]]) -> float:
-    """Return the part of all uses whose names work."""
-    return sum(each.files for each, why in resolved if why is None) / sum(each.files for each, _ in resolved)
+def judge(symbol: Symbol) -> tuple[str, str]:
+    """Return whether a name works, differs or is missing, and why."""
+    why = why_missing(symbol)
+    if why is not None:
+        return MISSING, why
+    name, _, keyword = symbol.name.partition("(")
+    difference = IGNORED_KEYWORDS.get(name, {}).get(keyword.rstrip("=)")) if keyword else DIFFERENCES.get(name)
+    return (DIFFERS, difference) if difference else (WORKS, "")
+
+
+def shares(judged: Sequence[tuple[Symbol, str]]) -> dict[str, float]:
+    """Return the part of all uses whose names are in each state."""
+    total = sum(each.files for each, _ in judged)
+    return {
+        wanted: sum(each.files for each, state in judged if state == wanted) / total
+        for wanted in (WORKS, DIFFERS, MISSING)
+    }

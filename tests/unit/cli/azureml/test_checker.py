@@ -83,6 +83,8 @@ def test_a_usual_notebook_has_nothing_missing(tmp_path: Path) -> None:
         ("from azureml.core import Run\nrun = Run.get_context()\nbest, model = run.get_output()", 3, "Run.get_output",
          "runs of azureml.train.automl have it"),
         ("from azureml.core import Run\nrun = Run.get_context()\nrun.get_notes()", 3, "Run.get_notes", ""),
+        ("from azureml.core import Experiment\nExperiment(None, 'e').submit(None, pipeline_parameters={})", 2,
+         "Experiment.submit(pipeline_parameters=)", "it belongs to azureml.pipeline"),
         ("import azureml.core as ac\nws = ac.Workspace.from_config()\nws.nmae", 3, "Workspace.nmae", "'name'"),
         ("from azureml.core.runconfig import RunConfiguration\nc = RunConfiguration()\nc.nodecount = 2", 3,
          "RunConfiguration.nodecount", "'node_count'"),
