@@ -92,6 +92,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
             ("environment", found.options.get("lock")),
             ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in found.datasets)),
             *((kind, _columns(found, kind)) for kind in ("inputs", "outputs")),
+            ("aliases", ", ".join(found.aliases)),
             ("tags", tag_words(found.tags)),
             ("properties", tag_words(found.properties)),
             ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in found.files)),

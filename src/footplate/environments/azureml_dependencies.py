@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Mapping, Tuple
 
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -52,14 +53,17 @@ _DATASET: Table = {
 }
 _PANDAS: Table = {0: ("numpy", "pandas", "pyarrow"), 11: ("numpy<2", "pandas<2")}
 _CLOUD = ("azure-identity", "azure-storage-blob>=12.5")
+_MLFLOW_NOW = ("mlflow-skinny", 'skops<1 ; python_version >= "3.10"')
+"""Since 3.14, which requires Python 3.10, MLflow saves models of scikit-learn with skops; mlflow-skinny omits it."""
+
 _MLFLOW: Table = {
     0: ("mlflow>=1.0",),
-    29: ("mlflow-skinny",),
-    43: ("mlflow-skinny", *_CLOUD),
+    29: _MLFLOW_NOW,
+    43: (*_MLFLOW_NOW, *_CLOUD),
     58: ("mlflow-skinny<=2.15.1", *_CLOUD),
     60: ("mlflow-skinny<3", *_CLOUD),
     61: ("mlflow-skinny<=3.5.0", *_CLOUD),
-    62: ("mlflow-skinny<=3.15.0", *_CLOUD),
+    62: ("mlflow-skinny<=3.15.0", _MLFLOW_NOW[1], *_CLOUD),
 }
 
 # package → tables of the packages that it brings, its siblings' included
@@ -98,9 +102,8 @@ def brought(lines: Iterable[str]) -> list[str]:
         name = normalize(wanted.name)
         release = NEWEST if name in _OWN_NUMBERS else _release(wanted.specifier, pinned)
         tables = [*_TABLES.get(name, ()), *(_EXTRAS[extra] for extra in wanted.extras if extra in _EXTRAS)]
-        marker = f" ; {wanted.marker}" if wanted.marker else ""
         for table in tables:
-            found.update((f"{line}{marker}", None) for line in _at(table, release))
+            found.update((_limited(line, wanted.marker), None) for line in _at(table, release))
     return list(found)
 
 
@@ -119,6 +122,13 @@ def versions(lines: Iterable[str]) -> dict[str, str]:
         elif name == MLFLOW:
             found[name] = f"1.{_release(one.specifier, pinned)}.0"
     return found
+
+
+def _limited(line: str, marker: Marker | None) -> str:
+    """Add a marker to a requirement that may have one of its own."""
+    package, _, own = line.partition(" ; ")
+    both = f"({own}) and ({marker})" if own and marker else own or marker
+    return f"{package} ; {both}" if both else package
 
 
 def _azureml(lines: Iterable[str]) -> Iterator[Requirement]:

@@ -23,7 +23,7 @@ from footplate.sdk.wrong_types import explained
 LOGS = "logs/"
 START_SECONDS = 60.0
 POLL_SECONDS = 2.0
-INSTALL = f"install it into this interpreter: {sys.executable} -m pip install tensorboard"
+INSTALL = f"install it into this interpreter: {sys.executable} -m pip install tensorboard 'setuptools<82'"
 _URL = re.compile(r"https?://\S+")
 
 
@@ -125,7 +125,7 @@ class Tensorboard:
             time.sleep(0.1)
         process.kill()
         process.wait()
-        hint = "choose another port: Tensorboard(runs, port=0)" if "port" in _text(log) else INSTALL
+        hint = "choose another port: Tensorboard(runs, port=0)" if re.search(r"\bport\b", _text(log)) else INSTALL
         raise AzureMLException(f"TensorBoard did not start:\n{_text(log).strip()}", hint=hint)
 
     def _follow(self) -> None:
