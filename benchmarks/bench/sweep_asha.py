@@ -16,7 +16,6 @@ from footplate.domain.tuning.sweeps import TrialView
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import loguniform
 from footplate.sdk.tuning.policy import AshaPolicy, EarlyTerminationPolicy, NoTerminationPolicy
-from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import RandomParameterSampling
 
 WHOLE, ASHA = "no early termination", "ASHA"
@@ -66,7 +65,7 @@ def _sweep(
         sampling, "accuracy", PrimaryMetricGoal.MAXIMIZE, trials, max_concurrent_runs=2, policy=policy,
         run_config=ScriptRunConfig(str(folder), script="epochs.py", arguments=arguments),
     )  # fmt: skip
-    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
+    submitted = Experiment(workspace, WORKSPACE).submit(config)
     submitted.wait_for_completion()
     return submitted.get_trials()
 

@@ -15,7 +15,6 @@ from bench.machine import temporary_folder
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
-from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import OptunaParameterSampling
 
 SEED = 7
@@ -50,7 +49,7 @@ def _footplate(workspace: Workspace, folder: Path, name: str, count: int) -> lis
         "value", PrimaryMetricGoal.MINIMIZE, count, max_concurrent_runs=1,
         run_config=ScriptRunConfig(str(folder), script="problems.py", arguments=["--problem", name]),
     )  # fmt: skip
-    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
+    submitted = Experiment(workspace, WORKSPACE).submit(config)
     submitted.wait_for_completion()
     return [trial.values[0] for trial in submitted.get_trials()]
 

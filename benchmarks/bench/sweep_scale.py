@@ -11,9 +11,9 @@ from bench.homes import WORKSPACE, footplate_home
 from bench.machine import temporary_folder
 from bench.sweep_speed import TRIAL
 from footplate import Experiment, ScriptRunConfig, Workspace
+from footplate.sdk.sweep_run import HyperDriveRun
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
-from footplate.sdk.tuning.run import HyperDriveRun, submit_sweep
 from footplate.sdk.tuning.sampling import RandomParameterSampling
 
 GAP = "end of a trial → first line of the next, one at a time"
@@ -64,7 +64,7 @@ def _sweep(workspace: Workspace, count: int, concurrent: int, stamps: Path) -> H
         RandomParameterSampling({"--x": uniform(0, 4)}, {"seed": 1}), "score", PrimaryMetricGoal.MAXIMIZE, count,
         max_concurrent_runs=concurrent, run_config=script,
     )  # fmt: skip
-    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
+    submitted = Experiment(workspace, WORKSPACE).submit(config)
     submitted.wait_for_completion()
     return submitted
 

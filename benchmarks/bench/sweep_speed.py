@@ -22,7 +22,6 @@ from bench.machine import temporary_folder
 from footplate import Experiment, ScriptRunConfig, Workspace
 from footplate.sdk.tuning.config import HyperDriveConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
-from footplate.sdk.tuning.run import submit_sweep
 from footplate.sdk.tuning.sampling import OptunaParameterSampling
 
 TRIAL = Path(__file__).parent / "jobs" / "trial.py"
@@ -92,7 +91,7 @@ def _footplate(workspace: Workspace, folder: Path, count: int) -> int:
         OptunaParameterSampling({"--x": uniform(0, 4)}, "tpe", {"seed": 1}), "score", PrimaryMetricGoal.MAXIMIZE,
         count, max_concurrent_runs=2, run_config=ScriptRunConfig(str(folder), script="trial.py"),
     )  # fmt: skip
-    submitted = submit_sweep(Experiment(workspace, WORKSPACE), config, {}, None)
+    submitted = Experiment(workspace, WORKSPACE).submit(config)
     submitted.wait_for_completion()
     return sum(trial.best is not None for trial in submitted.get_trials())
 

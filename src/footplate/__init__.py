@@ -33,11 +33,11 @@ _HOMES = {
         "WebserviceException",
         "WorkspaceException",
     ),
-    "footplate.sdk.runs.experiment": ("Experiment",),
+    "footplate.sdk.experiment": ("Experiment",),
     "footplate.sdk.models.model": ("Model",),
     "footplate.sdk.data.output_dataset": ("OutputFileDatasetConfig",),
     "footplate.sdk.models.resource_configuration": ("ResourceConfiguration",),
-    "footplate.sdk.runs.run": ("Run", "ScriptRun"),
+    "footplate.sdk.run": ("Run", "ScriptRun"),
     "footplate.sdk.config.run_configuration": (
         "DockerConfiguration",
         "MpiConfiguration",

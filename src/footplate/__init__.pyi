@@ -28,11 +28,11 @@ from footplate.sdk.exceptions import SnapshotException as SnapshotException
 from footplate.sdk.exceptions import UserErrorException as UserErrorException
 from footplate.sdk.exceptions import WebserviceException as WebserviceException
 from footplate.sdk.exceptions import WorkspaceException as WorkspaceException
+from footplate.sdk.experiment import Experiment as Experiment
 from footplate.sdk.models.model import Model as Model
 from footplate.sdk.models.resource_configuration import ResourceConfiguration as ResourceConfiguration
-from footplate.sdk.runs.experiment import Experiment as Experiment
-from footplate.sdk.runs.run import Run as Run
-from footplate.sdk.runs.run import ScriptRun as ScriptRun
+from footplate.sdk.run import Run as Run
+from footplate.sdk.run import ScriptRun as ScriptRun
 from footplate.sdk.tuning.parameter_expressions import when as when
 from footplate.sdk.tuning.policy import AshaPolicy as AshaPolicy
 from footplate.sdk.tuning.policy import HyperbandPolicy as HyperbandPolicy

@@ -32,13 +32,13 @@ from footplate.sdk.data.references import DataPath
 from footplate.sdk.environments.environment import DockerBuildContext, Environment
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.experiment import Experiment
 from footplate.sdk.models.image import ContainerImage
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
 from footplate.sdk.models.webservice_kinds import LocalWebservice
-from footplate.sdk.runs.experiment import Experiment
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 from footplate.sdk.tuning.config import PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
 from footplate.sdk.tuning.sampling import RandomParameterSampling

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from footplate import Environment, Experiment, ScriptRunConfig
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing import registries
 from footplate.testing.registries import PASSWORD, USERNAME, Registry

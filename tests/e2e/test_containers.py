@@ -24,7 +24,7 @@ from footplate import (
 )
 from footplate.client.launcher import ensure_server, stop_server
 from footplate.sdk.environments.sections import DockerBuildContext
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
 from footplate.testing.conda_channel import make_channel, module, python_package
 from footplate.testing.images import ENGINE

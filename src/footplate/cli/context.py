@@ -26,7 +26,7 @@ from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 from footplate.sdk.session import Session
 from footplate.sdk.workspace import Workspace
 

@@ -21,11 +21,11 @@ from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.serving.endpoints import EndpointView, VersionView
 from footplate.errors import FootplateError
+from footplate.sdk.display.status_line import working
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice, service_of
-from footplate.sdk.status_line import working
 from footplate.sdk.workspace import Workspace
 
 FOLLOW_SECONDS = 0.5

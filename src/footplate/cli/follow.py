@@ -13,8 +13,8 @@ from footplate.domain.records import RunView, Stage
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import TERMINAL
+from footplate.sdk.display.status_line import Live
 from footplate.sdk.session import Session
-from footplate.sdk.status_line import Live
 
 CANCELED = 130
 FAILED = 1

@@ -28,10 +28,10 @@ from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.datasets import ModelUse
 from footplate.domain.records import ModelView
+from footplate.sdk.display.status_line import working
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice_kinds import AksWebservice
-from footplate.sdk.status_line import working
 from footplate.sdk.workspace import Workspace
 
 model_argument = click.argument("model", metavar="NAME[:VERSION]", shell_complete=names_of("models"))

@@ -27,9 +27,9 @@ from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.cli.main import Command, Unusable
 from footplate.cli.run_config import config_options, make_config
 from footplate.domain.codec import to_json
-from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.display.status_line import working
+from footplate.sdk.experiment import experiment_for_first_run
 from footplate.sdk.session import Session
-from footplate.sdk.status_line import working
 
 _EPILOG = """\b
 Exit code: 0 when the run was submitted. With --wait, the outcome of the run:
@@ -102,7 +102,7 @@ def run(
     config = make_config(workspace, words, given, is_command, is_module)
     subject = _subject(words) if is_command else words[0]
     named = experiment or experiment_name(subject, is_module)
-    chosen = Experiment._of_first_run(workspace, named)  # pyright: ignore[reportPrivateUsage]
+    chosen = experiment_for_first_run(workspace, named)
     with working(f"uploading {config.source_directory}"):
         submitted = chosen.submit(config, tags=parse_pairs(tags, "--tag"))
     if name:

@@ -21,11 +21,6 @@ from footplate.sdk.config.run_configuration import (
     RunConfiguration,
     distribute,
 )
-from footplate.sdk.config.run_configuration_sections import (
-    MpiConfiguration,
-    PyTorchConfiguration,
-    TensorflowConfiguration,
-)
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.dataset import Dataset
@@ -33,6 +28,11 @@ from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import DataPath
 from footplate.sdk.environments.environment import Environment
+from footplate.sdk.values.run_configuration_sections import (
+    MpiConfiguration,
+    PyTorchConfiguration,
+    TensorflowConfiguration,
+)
 from footplate.sdk.workspace import Workspace
 
 C = TypeVar("C", bound=Callable[..., Any])

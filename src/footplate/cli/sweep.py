@@ -20,12 +20,13 @@ from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
-from footplate.sdk.config import yaml
 from footplate.sdk.config.script_run_config import ScriptRunConfig
-from footplate.sdk.runs.experiment import Experiment
-from footplate.sdk.runs.run import HYPERDRIVE
-from footplate.sdk.tuning.run import HyperDriveRun, submit_trials
+from footplate.sdk.experiment import experiment_for_first_run
+from footplate.sdk.handles import HYPERDRIVE
+from footplate.sdk.sweep_run import HyperDriveRun
+from footplate.sdk.tuning.submission import submit_trials
 from footplate.sdk.tuning.sweep_file import parse_expression, sweep_from_mapping
+from footplate.sdk.values import yaml
 from footplate.sdk.workspace import Workspace
 
 _EPILOG = """\b
@@ -95,8 +96,8 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
     spec = sweep_from_mapping({"concurrent": 2, **settings})
     named = settings.get("experiment") or experiment_name(settings["script"])
     script_config = _script(workspace, settings)
-    experiment = Experiment._of_first_run(workspace, named)  # pyright: ignore[reportPrivateUsage]
-    submitted = submit_trials(experiment, script_config, spec)
+    experiment = experiment_for_first_run(workspace, named)
+    submitted = HyperDriveRun.from_view(experiment, submit_trials(experiment, script_config, spec))
     if not wait:
         emit({"id": submitted.id}) if as_json else click.echo(submitted.id)
         say(f"watch it with: footplate sweep show {submitted.id}")

@@ -14,7 +14,7 @@ from footplate.cli.tables import table, terminal_lines
 from footplate.domain.codec import to_json
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.sweeps import SweepSpec, TrialView
-from footplate.sdk.tuning.run import HyperDriveRun
+from footplate.sdk.sweep_run import HyperDriveRun
 
 _WIDTH = 16
 _FEWEST_ROWS = 4

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from footplate.domain.orders import NODE_LOST, Cause
-from footplate.domain.pickles import numpy_hint
 from footplate.domain.runs.root_cause import blames_another, is_no_consequence
+from footplate.domain.serving.pickles import numpy_hint
 from footplate.domain.values import replace
 from footplate.node.ranks import Rank
 

@@ -10,7 +10,7 @@ import os
 from typing import Any, Dict, Optional
 
 from footplate import environ
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 class AbstractAuthentication:

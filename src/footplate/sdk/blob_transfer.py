@@ -31,9 +31,9 @@ from footplate.content.blobs import BlobFolder, hash_file
 from footplate.disk import atomic_file, write_all
 from footplate.domain.records import FileView
 from footplate.domain.text import size as readable_size
+from footplate.sdk.display.status_line import working
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, translating
-from footplate.sdk.status_line import working
 
 T = TypeVar("T")
 Source = Union[str, "os.PathLike[str]", BinaryIO]

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from footplate.sdk import notebooks
+    from footplate.sdk.display import notebooks
 else:
-    json, notebooks = Deferred("json"), Deferred("footplate.sdk.notebooks")  # for errors that are shown
+    json, notebooks = Deferred("json"), Deferred("footplate.sdk.display.notebooks")  # for errors that are shown
 
 
 class AzureMLException(Exception):

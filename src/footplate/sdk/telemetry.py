@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -17,8 +17,8 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
-from footplate.sdk.runs.run import Run
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.run import Run
+from footplate.sdk.values.wrong_types import explained
 
 LOGS = "logs/"
 START_SECONDS = 60.0

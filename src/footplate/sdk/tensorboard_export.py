@@ -10,11 +10,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from footplate.domain.floats import untag_float
 from footplate.domain.replies import MetricSeries
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.experiment import Experiment
+from footplate.sdk.run import Run
 from footplate.sdk.runs.files import Artifact
-from footplate.sdk.runs.run import Run
 from footplate.sdk.tensorboard import INSTALL, runs_of
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 class _Point(NamedTuple):

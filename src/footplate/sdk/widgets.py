@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Optional
 
-from footplate.sdk.runs.run import Run
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.run import Run
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set
 
 from footplate import environ
 from footplate.domain.targets import LOCAL
-from footplate.sdk import compute, config, data, environments, models, notebooks, runs
+from footplate.sdk import compute, config, data, environments, models, runs
 from footplate.sdk.cloud_workspace import CloudWorkspace
+from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
+from footplate.sdk.experiment import Experiment, run_of_view
+from footplate.sdk.handles import WorkspaceHandle
 from footplate.sdk.keyvault import Keyvault
-from footplate.sdk.runs.experiment import Experiment, run_of_view
 from footplate.sdk.session import Session, open_session
-from footplate.sdk.timestamps import utc_text
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.timestamps import utc_text
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.domain.records import WorkspaceView
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from footplate.sdk.environments.environment import Environment
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.webservice import Webservice
-    from footplate.sdk.runs.run import Run
+    from footplate.sdk.run import Run
 
 DEFAULT_SUBSCRIPTION = LOCAL
 DEFAULT_RESOURCE_GROUP = LOCAL
@@ -45,7 +47,7 @@ class _DefaultCluster:
 
 
 @explained
-class Workspace(CloudWorkspace):
+class Workspace(CloudWorkspace, WorkspaceHandle):
     """The namespace of experiments, runs, models, computes, environments and data.
 
     Constructing it finds an existing workspace; scripts usually call `Workspace.from_config()`.
@@ -84,14 +86,15 @@ class Workspace(CloudWorkspace):
         tags: Optional[Mapping[str, str]] = None,
         _cloud: str = "AzureCloud",
     ) -> None:
-        self.session = _connect()
-        self._view = _find(self.session, workspace_name, subscription_id, resource_group)
+        session = _connect()
+        WorkspaceHandle.__init__(self, session, _find(session, workspace_name, subscription_id, resource_group))
 
     @classmethod
-    def _of(cls, session: Session, view: WorkspaceView) -> Workspace:
-        made = object.__new__(cls)
-        made.session, made._view = session, view
-        return made
+    def from_view(cls, session: Session, view: WorkspaceView) -> Workspace:
+        """Return a workspace without a request."""
+        workspace = object.__new__(cls)
+        WorkspaceHandle.__init__(workspace, session, view)
+        return workspace
 
     # ── finding and making ──
 
@@ -121,7 +124,7 @@ class Workspace(CloudWorkspace):
         wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
         session = _connect(None if _in_a_job() else wanted.server)
         found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
-        return Workspace._of(session, found[0] if found else _create(session, wanted, if_exists="return"))
+        return Workspace.from_view(session, found[0] if found else _create(session, wanted, if_exists="return"))
 
     @staticmethod
     def setup() -> Workspace:
@@ -173,7 +176,7 @@ class Workspace(CloudWorkspace):
             same = Workspace.get(ws.name, resource_group=ws.resource_group)
         """
         session = _connect(server)
-        return Workspace._of(session, _find(session, name, subscription_id, resource_group))
+        return Workspace.from_view(session, _find(session, name, subscription_id, resource_group))
 
     @staticmethod
     def create(
@@ -255,7 +258,7 @@ class Workspace(CloudWorkspace):
             )
         )  # fmt: skip
         session = _connect(server)
-        made = Workspace._of(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
+        made = Workspace.from_view(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
             if sizes is not None and made.get_default_compute_target(kind) is None:
                 compute.targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
@@ -289,7 +292,7 @@ class Workspace(CloudWorkspace):
         session = _connect(server)
         found: Dict[str, List[Workspace]] = {}
         for view in _search(session, None, subscription_id, resource_group):
-            found.setdefault(view.name, []).append(Workspace._of(session, view))
+            found.setdefault(view.name, []).append(Workspace.from_view(session, view))
         return found
 
     def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
@@ -310,16 +313,6 @@ class Workspace(CloudWorkspace):
     # ── identity ──
 
     @property
-    def id(self) -> str:
-        """The id that the server gave the workspace."""
-        return self._view.id
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._view.name
-
-    @property
     def subscription_id(self) -> str:
         """The subscription that the workspace was created with; `local` by default."""
         return self._view.subscription_id
@@ -329,14 +322,9 @@ class Workspace(CloudWorkspace):
         """The resource group that the workspace was created with; `local` by default."""
         return self._view.resource_group
 
-    @property
-    def location(self) -> str:
-        """The location that the workspace was created with."""
-        return self._view.location
-
     # Private in Azure's class too, but existing scripts read them.
-    _workspace_id = id
-    _workspace_name = name
+    _workspace_id = WorkspaceHandle.id
+    _workspace_name = WorkspaceHandle.name
     _subscription_id = subscription_id
     _resource_group = resource_group
 
@@ -520,7 +508,7 @@ class Workspace(CloudWorkspace):
 def open_workspace(session: Session, workspace_id: str) -> Workspace:
     """Return the workspace with this id, which is all that a job knows about its workspace."""
     view = session.api_for(_KINDS).workspaces.get(workspace_id)
-    return Workspace._of(session, view)  # pyright: ignore[reportPrivateUsage]
+    return Workspace.from_view(session, view)
 
 
 def _in_a_job() -> bool:

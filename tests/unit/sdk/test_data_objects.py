@@ -16,8 +16,8 @@ from footplate.sdk.data.expressions import Fields
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import DataPath, DataPathComputeBinding, DataReference
+from footplate.sdk.display.progress import Bar, bar
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.progress import Bar, bar
 
 WORKSPACE: Any = None
 

@@ -15,12 +15,12 @@ from azureml.train.sklearn import SKLearn
 from footplate.domain.specs import Distribution
 from footplate.environments import curated
 from footplate.sdk.config.run_configuration import distribution
-from footplate.sdk.config.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators import parameters
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
+from footplate.sdk.values.run_configuration_sections import MpiConfiguration, TensorflowConfiguration
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -18,10 +18,9 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.estimators.frameworks import TensorFlow
 from footplate.sdk.exceptions import AzureMLException, WebserviceException
-from footplate.sdk.labels import texts
+from footplate.sdk.experiment import Experiment, submit
 from footplate.sdk.models.model import Model
-from footplate.sdk.runs.experiment import Experiment
-from footplate.sdk.runs.submission import submit
+from footplate.sdk.values.labels import texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

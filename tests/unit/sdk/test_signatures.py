@@ -38,7 +38,7 @@ from footplate.sdk.compute.instance import ComputeInstance
 from footplate.sdk.data.column_types import DataType
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
-from footplate.sdk.runs.run import get_run
+from footplate.sdk.run import get_run
 from footplate.sdk.telemetry import set_diagnostics_collection
 
 SIGNATURES = {

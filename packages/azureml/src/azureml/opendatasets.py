@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.data.open_datasets import (
+from footplate.sdk.open_datasets import (
     MNIST,
     BostonSafety,
     ChicagoSafety,

@@ -17,10 +17,10 @@ from typing import Any
 
 from footplate import sdk
 from footplate.cli.azureml.differences import KEYWORDS_OF_OTHER_PARTS, METHODS_OF_OTHER_RUNS
-from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 from footplate.sdk.unsupported import PARTS
+from footplate.sdk.values.checked_attributes import nearest
 
 ROOT = "azureml"
 

@@ -10,7 +10,7 @@ from footplate.cli.compute.group import compute
 from footplate.cli.console import counted, emit, say, word
 from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
 from footplate.cli.tables import table
-from footplate.sdk.compute.checking import check_target
+from footplate.sdk.target_check import check_target
 
 
 @compute.command()

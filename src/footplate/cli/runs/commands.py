@@ -50,10 +50,10 @@ from footplate.domain.orders import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_status import TERMINAL
+from footplate.sdk.display.status_line import Live
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import Session, user_name
-from footplate.sdk.status_line import Live
 
 _MLFLOW = "mlflow."
 """Tags that MLflow sets for itself, up to kilobytes of JSON; `runs tag` and `--json` show them."""

@@ -2,10 +2,8 @@
 
     targets     ComputeTarget, AmlCompute: clusters of a workspace
     instance    ComputeInstance: a cluster of one node
-    on_demand   runs that name a VM size instead of a cluster
     cloud       compute classes that exist only on Azure
-    checking    `footplate compute check`; covered by `tests/e2e/test_namespace_engine.py`
-    node_probe  the script that it runs on the nodes
+    node_probe  the script that `footplate compute check` runs on the nodes
 
 `tests/e2e/test_clusters.py` covers clusters on a server.
 """

@@ -6,8 +6,8 @@ from typing import Any, NoReturn, Optional
 
 from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
-from footplate.sdk.warn import warn_caller, warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_caller, warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 
 class _CloudCompute(ComputeTarget):

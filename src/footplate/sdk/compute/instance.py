@@ -12,11 +12,11 @@ from footplate.sdk.compute.targets import (
 )
 from footplate.sdk.compute.targets import ComputeTarget as _ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 class ComputeInstanceStatus(AmlComputeStatus):

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
-from footplate.sdk import compute, notebooks
+from footplate.sdk import compute
+from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
-from footplate.sdk.timestamps import utc_text
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.timestamps import utc_text
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.run import Run
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
+    from footplate.sdk.runs.controlled_run import ControlledRun as Run
 
 _RESERVED = ("amlcompute", LOCAL, "containerinstance")
 MANY_NODES = 1000

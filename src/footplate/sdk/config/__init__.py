@@ -3,16 +3,13 @@
     script_run_config           ScriptRunConfig: a script or command, and the specification made from it
     notebook_run_config         NotebookRunConfig: a notebook that runs as a job
     run_configuration           RunConfiguration: target, environment, distribution
-    run_configuration_sections  its parts: MpiConfiguration, DockerConfiguration, …
     run_configuration_file      run configurations on disk
     unused                      settings that have no effect here, named in one warning
     run_data                    inputs and outputs of a run
     workspace_file              the file that names a directory's workspace
-    checked_attributes          objects that refuse misspelled attributes
-    yaml                        reads and writes YAML; yaml_format holds the PyYAML classes
 
-test_run_configuration.py covers the sections and checked_attributes as well, tests/e2e/test_sdk_data.py run_data,
-tests/e2e/test_notebooks.py notebook_run_config, and test_yaml.py yaml_format.
+tests/e2e/test_sdk_data.py run_data, and
+tests/e2e/test_notebooks.py notebook_run_config.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, List, Mapping, Optional, cast
 from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.config.script_run_config import NOTEBOOK, ScriptRunConfig
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 _log = logging.getLogger(__name__)
 

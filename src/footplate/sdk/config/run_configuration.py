@@ -9,8 +9,13 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from footplate.domain.specs import Distribution, RestartPolicy
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config import run_configuration_file
-from footplate.sdk.config.checked_attributes import Checked, to_camel
-from footplate.sdk.config.run_configuration_sections import (
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.definition import definition
+from footplate.sdk.environments.environment import Environment
+from footplate.sdk.environments.spec import DEFAULT_NAME
+from footplate.sdk.exceptions import RunConfigurationException
+from footplate.sdk.values.checked_attributes import Checked, to_camel
+from footplate.sdk.values.run_configuration_sections import (
     BACKENDS,
     AmlComputeConfiguration,
     DockerConfiguration,
@@ -23,12 +28,7 @@ from footplate.sdk.config.run_configuration_sections import (
     SparkConfiguration,
     TensorflowConfiguration,
 )
-from footplate.sdk.environments.conda_dependencies import CondaDependencies
-from footplate.sdk.environments.definition import definition
-from footplate.sdk.environments.environment import Environment
-from footplate.sdk.environments.spec import DEFAULT_NAME
-from footplate.sdk.exceptions import RunConfigurationException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 DEFAULT_MAX_SECONDS = 2592000
 """Thirty days, as in Azure."""

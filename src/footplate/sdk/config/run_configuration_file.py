@@ -6,13 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from footplate.domain.targets import LOCAL
-from footplate.sdk.config import yaml
-from footplate.sdk.config.checked_attributes import to_camel
-from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
 from footplate.sdk.environments.conda_dependencies import DEFAULT_FILE, CondaDependencies
 from footplate.sdk.environments.definition import apply, as_mapping, as_variables, definition, fill
 from footplate.sdk.environments.files import write_text
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.values import yaml
+from footplate.sdk.values.checked_attributes import to_camel
+from footplate.sdk.values.run_configuration_sections import DataReferenceConfiguration
 
 if TYPE_CHECKING:
     from footplate.sdk.config.run_configuration import RunConfiguration

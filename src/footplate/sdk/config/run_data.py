@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, cast
 
 from footplate.domain.datasets import DataInput, DataOutput
-from footplate.sdk.config.checked_attributes import to_camel
-from footplate.sdk.config.run_configuration_sections import Data, DataReferenceConfiguration
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.dataset import Dataset, tuple_dataset
+from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import PREFIX, DataPath, DataReference
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.values.checked_attributes import to_camel
+from footplate.sdk.values.run_configuration_sections import Data, DataReferenceConfiguration
 
 if TYPE_CHECKING:
     from footplate.sdk.config.run_configuration import RunConfiguration
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 RESUME = "MODEL_LOCATION"
 PLACEHOLDER = "DatasetConsumptionConfig:"
@@ -186,7 +187,7 @@ class ConfiguredData:
 
     def _default_datastore(self) -> str:
         if self._default is None:
-            self._default = self._server("an output").get_default_datastore().name
+            self._default = Datastore.get_default(self._server("an output")).name
         return self._default
 
 

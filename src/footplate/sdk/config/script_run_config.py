@@ -14,7 +14,6 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from footplate.domain.specs import EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
 from footplate.domain.targets import LOCAL
-from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import (
     DEFAULT_MAX_SECONDS,
     DistributedJob,
@@ -33,8 +32,9 @@ from footplate.sdk.environments.conda_dependencies import package_name
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
-from footplate.sdk.runs.run import SCRIPT_RUN
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.handles import SCRIPT_RUN
+from footplate.sdk.values.checked_attributes import nearest
+from footplate.sdk.values.wrong_types import explained
 
 NOTEBOOK = ".ipynb"
 NOTEBOOK_PACKAGES = ("nbclient", "ipykernel")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Mapping, Tuple
 
-from footplate.sdk.compute.on_demand import TARGET
-from footplate.sdk.config.checked_attributes import changed, named_in
 from footplate.sdk.config.run_configuration import MPI, RunConfiguration, target_name
-from footplate.sdk.config.run_configuration_sections import BACKENDS
 from footplate.sdk.environments.unused import unused_settings
-from footplate.sdk.warn import warn_without_effect
+from footplate.sdk.values.checked_attributes import changed, named_in
+from footplate.sdk.values.run_configuration_sections import BACKENDS, VM_SIZE_TARGET
+from footplate.sdk.values.warn import warn_without_effect
 
 NO_EFFECT = {
     "history.snapshot_project": "the source directory is always stored",
@@ -46,7 +45,7 @@ def _unused_choices(config: RunConfiguration, own: Mapping[str, Any]) -> Iterato
         "mpi": communicator in MPI,
         "tensorflow": communicator == "parameterserver",
         "pytorch": communicator in BACKENDS,
-        "amlcompute": target == TARGET,
+        "amlcompute": target == VM_SIZE_TARGET,
     }
     reasons: Dict[str, str] = dict.fromkeys(("mpi", "tensorflow", "pytorch"), f"communicator is {communicator!r}")
     reasons["amlcompute"] = f"the run goes to the target {target!r}"

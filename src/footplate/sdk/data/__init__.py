@@ -1,7 +1,6 @@
 """Datastores and datasets of the SDK, as Azure ML v1 has them.
 
     datastore, datastore_kinds      `Datastore` and the classes of its kinds
-    local_files                     the files of an upload
     references                      `DataReference`, `DataPath`: a path in a datastore as an input of a run
     dataset                         `Dataset`: creating, finding and listing datasets
     base                            what file and tabular datasets share: registration, versions, listings
@@ -10,9 +9,11 @@
     expressions, paths              conditions and paths as users write them
     consumption, output_dataset     datasets as inputs and outputs of runs
     labeled_images                  tables of images as datasets for PyTorch; tests/frameworks covers it
-    open_datasets                   Azure's open datasets, from files that users provide
     changes                         the result of `dataset.verify()`
-    profile_run                     the run of `dataset.submit_profile_run`
+    profile_config, profile_run     `dataset.submit_profile_run`: its configuration, and its job
+    run_outputs                     outputs of a run as a path on a datastore
+    uploaded_versions               versions of `footplate data add`: tests/e2e/test_data_commands.py
+    public_files                    the files of Azure's open datasets
     store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
 
 Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_data_objects.py` covers the objects
@@ -29,5 +30,6 @@ if TYPE_CHECKING:
     from footplate.sdk.data import dataset as dataset
     from footplate.sdk.data import datastore as datastore
     from footplate.sdk.data import datastore_kinds as datastore_kinds
+    from footplate.sdk.data import run_outputs as run_outputs
 else:
     __getattr__ = lazy_submodules(__name__)

@@ -16,18 +16,19 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
 from footplate.domain.datasets import DatasetView, datastores_of
 from footplate.domain.requests import NewDataset
-from footplate.sdk import blob_transfer, notebooks
+from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.store_access import run_of_this_process, stores_of
+from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import Kinds, UserErrorException
-from footplate.sdk.labels import texts
-from footplate.sdk.timestamps import utc_time
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.timestamps import utc_time
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 

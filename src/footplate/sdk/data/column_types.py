@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Union
 
 from footplate.domain.tables.tabular import column_type
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

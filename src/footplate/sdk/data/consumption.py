@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, Optional
 
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 _NAME = re.compile(r"[a-zA-Z_]+[a-zA-Z0-9_]*", re.ASCII)
 _MODES = ("direct", "mount", "download")

@@ -10,17 +10,17 @@ from footplate.domain.store_names import matches
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import KINDS, AbstractDataset
 from footplate.sdk.data.file_dataset import FileDataset
-from footplate.sdk.data.local_files import data_below
 from footplate.sdk.data.paths import definition_of, sources
 from footplate.sdk.data.store_access import store_spec, stores_of
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
-from footplate.sdk.progress import bar
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.local_files import data_below
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained

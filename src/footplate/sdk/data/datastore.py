@@ -21,11 +21,11 @@ from footplate.sdk.data.datastore_kinds import (
     SqlDatastore,
 )
 from footplate.sdk.exceptions import Kinds, UserErrorException
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 _CLASSES: Dict[str, Type[AbstractDatastore]] = {

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence,
 
 from footplate.domain.datasets import DatastoreView
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.local_files import data_below, named_files
 from footplate.sdk.data.references import DataReference
 from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.progress import bar
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.local_files import data_below, named_files
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _OF_AN_ACCOUNT = (
     "account_key", "account_name", "client_id", "client_secret", "container_name", "endpoint", "protocol", "sas_token",

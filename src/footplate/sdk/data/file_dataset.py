@@ -13,9 +13,9 @@ from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.expressions import Expression, Fields
 from footplate.sdk.data.mount_context import MountContext
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.progress import bar
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -8,11 +8,13 @@ import urllib.request
 from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 
 from footplate.sdk.data.datastore import Datastore
+from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.paths import definition_of
 from footplate.sdk.exceptions import UserErrorException
 
 if TYPE_CHECKING:
     from footplate.sdk.data.tabular_dataset import TabularDataset
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 IMAGE, LABEL = "image_url", "label"
 _DATASTORE = "amldatastore://"
@@ -73,10 +75,9 @@ def _content(workspace: Optional[Workspace], address: str) -> bytes:
 
 
 def _downloaded(workspace: Optional[Workspace], place: str) -> str:
-    from footplate.sdk.data.dataset import Dataset  # noqa: PLC0415  # it imports the module of TabularDataset
-
     name, _, path = place.partition("/")
     if workspace is None:
         raise UserErrorException(f"the workspace of datastore {name!r} is not known", hint="register the dataset first")
-    (file,) = Dataset.File.from_files((Datastore.get(workspace, name), path)).download()
+    definition, _ = definition_of((Datastore.get(workspace, name), path))
+    (file,) = FileDataset(definition, workspace).download()
     return file

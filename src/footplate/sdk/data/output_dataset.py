@@ -15,9 +15,9 @@ from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.references import DataPath
 from footplate.sdk.exceptions import Kinds, UserErrorException
-from footplate.sdk.labels import texts
 from footplate.sdk.session import translating
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.wrong_types import explained
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
 _INVALID: Kinds = {"invalid": UserErrorException}

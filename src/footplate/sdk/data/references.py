@@ -7,10 +7,10 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from footplate.sdk.config.checked_attributes import to_camel
-from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.checked_attributes import to_camel
+from footplate.sdk.values.run_configuration_sections import DataReferenceConfiguration
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.data.datastore_kinds import AbstractDatastore

@@ -12,7 +12,7 @@ from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, throug
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException}
 

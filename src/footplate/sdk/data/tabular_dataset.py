@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, NoReturn, Opt
 from footplate.domain.tables import tabular
 from footplate.domain.tables.expressions import apply, literal
 from footplate.domain.tables.frames import Frame, read_frame
-from footplate.sdk import notebooks
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.dataframe import libraries, to_pandas
+from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.expressions import Expression
 from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.profile_config import ProfileConfig
 from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import (
     AzureMLException,
     DatasetExecutionError,
@@ -29,12 +31,11 @@ from footplate.sdk.exceptions import (
     UserErrorException,
 )
 from footplate.sdk.session import translating
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained, shown
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained, shown
 
 if TYPE_CHECKING:
-    from footplate.sdk.data.profile_run import DatasetProfileRun
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
@@ -159,7 +160,7 @@ class TabularDataset(AbstractDataset):
                 "the workspace for the files is unknown",
                 hint="register the dataset first: dataset = dataset.register(workspace, name)",
             )
-        datastore = self._workspace.get_default_datastore()
+        datastore = Datastore.get_default(self._workspace)
         folder = f"tables/{self.fingerprint()[:16]}-{uuid.uuid4().hex[:8]}"
         with self._temporary_directory() as aside:
             target = os.path.join(aside, "files")
@@ -191,7 +192,7 @@ class TabularDataset(AbstractDataset):
 
     def submit_profile_run(
         self, compute_target: Any, experiment: Experiment, cache_datastore_name: Optional[str] = None
-    ) -> DatasetProfileRun:
+    ) -> Any:
         """Submit a run that computes the profile on a compute target, where the data may be nearer.
 
         Args:
@@ -200,18 +201,16 @@ class TabularDataset(AbstractDataset):
             cache_datastore_name: Accepted and ignored: the profile is a file of the run.
 
         Returns:
-            The run; its `get_profile()` returns the profile.
+            The DatasetProfileRun; its `get_profile()` returns the profile.
 
         Example:
             def profile(table: TabularDataset, experiment: Experiment) -> None:
                 print(table.submit_profile_run("local", experiment).get_profile())
         """
-        from footplate.sdk.data import profile_run  # noqa: PLC0415  # it imports runs, which import this module
-
         warn_without_effect(
             without_effect("the profile is a file of the run", cache_datastore_name=cache_datastore_name)
         )
-        return profile_run.submit(self, compute_target, experiment)
+        return experiment.submit(ProfileConfig(self, compute_target))
 
     def to_torchvision(self) -> Any:
         """Return the labeled images of the columns `image_url` and `label` as a dataset for PyTorch.

@@ -14,9 +14,9 @@ from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.paths import definition_of
 from footplate.sdk.data.store_access import store_spec, stores_of
 from footplate.sdk.data.tabular_dataset import TabularDataset
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import DatasetValidationError, ServiceException, UserErrorException
-from footplate.sdk.progress import bar
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

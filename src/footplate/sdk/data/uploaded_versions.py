@@ -10,13 +10,13 @@ from footplate.domain.datasets import DatasetView, sources_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.store_names import fixed_folder, is_pattern
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.local_files import data_below
 from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.progress import bar
+from footplate.sdk.local_files import data_below
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _TOP = "datasets"
 

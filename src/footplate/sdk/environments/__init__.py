@@ -1,6 +1,7 @@
 """Azure's `Environment` and its parts.
 
     environment         the class: constructors, registration, building
+    fields              its attributes
     sections            its parts: PythonSection, DockerSection, …
     conda_dependencies  CondaDependencies: packages and channels
     curated             curated environments of the workspace
@@ -11,7 +12,7 @@
     requirement_files   requirements files, and the files that they name
     build, image_details  building without a run, and its result
 
-tests/unit/sdk/test_environment_surface.py covers sections, curated, definition and spec through Azure's import paths;
+tests/unit/sdk/test_environment_surface.py covers fields, sections, curated, definition and spec;
 tests/unit/sdk/config/test_unused.py covers unused;
 tests/e2e/test_sdk_environments.py covers build and image_details.
 """

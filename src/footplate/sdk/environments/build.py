@@ -9,10 +9,10 @@ from footplate.domain.records import BuildView
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import AzureMLException, Kinds, UserErrorException
 from footplate.sdk.session import Session
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.environments.fields import EnvironmentFields as Environment
 
 _STATUS = {"building": "Running", "built": "Succeeded", "failed": "Failed"}
 

@@ -7,10 +7,10 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 
-from footplate.sdk.config import yaml
 from footplate.sdk.environments.requirement_files import absolute_lines
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values import yaml
+from footplate.sdk.values.wrong_types import explained
 
 DEFAULT_NAME = "project_environment"
 DEFAULT_CHANNELS = ("anaconda", "conda-forge")

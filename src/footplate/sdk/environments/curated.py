@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Dict
+from typing import TYPE_CHECKING, List
 
 from footplate.domain.records import CuratedView
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.exceptions import Kinds, UserErrorException
 
 if TYPE_CHECKING:
-    from footplate.sdk.environments.environment import Environment
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.environments.fields import EnvironmentFields
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 VERSION = "1"
 _PREFIXES = ("azureml", "microsoft", "footplate-")
@@ -23,27 +23,23 @@ def is_reserved(name: str) -> bool:
     return name.lower().startswith(_PREFIXES)
 
 
-def get(workspace: Workspace, name: str, version: object = None) -> Environment:
+def get(workspace: Workspace, name: str, version: object = None) -> CuratedView:
     """Return the curated environment of this name, ignoring case. Each has one version; Azure's version numbers are
     ignored."""
     if version is not None and str(version) != VERSION:
         _log.warning("the curated environment %r has one version, which is used instead of %s", name, version)
-    return _make(workspace.session.api_for(_KINDS).environments.get_curated(name))
+    return workspace.session.api_for(_KINDS).environments.get_curated(name)
 
 
-def every(workspace: Workspace) -> Dict[str, Environment]:
-    made = [_make(view) for view in workspace.session.api_for(_KINDS).environments.list_curated()]
-    return {environment.name: environment for environment in made}
+def every(workspace: Workspace) -> List[CuratedView]:
+    return list(workspace.session.api_for(_KINDS).environments.list_curated())
 
 
-def _make(view: CuratedView) -> Environment:
-    from footplate.sdk.environments.environment import Environment  # noqa: PLC0415  # a cycle: it imports this module
-
-    made = Environment(view.name)
-    made.version, made.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"
-    made.environment_variables = dict(view.variables)
-    made.curated = view.name
-    made.python.conda_dependencies = CondaDependencies.create(
+def fill(environment: EnvironmentFields, view: CuratedView) -> None:
+    """Give a new environment the content of a curated one."""
+    environment.version, environment.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"
+    environment.environment_variables = dict(view.variables)
+    environment.curated = view.name
+    environment.python.conda_dependencies = CondaDependencies.create(
         python_version=view.python, pip_packages=["azureml-defaults", *view.requirements]
     )
-    return made

@@ -6,40 +6,35 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
 
-from footplate.domain.records import EnvironmentView
-from footplate.sdk import notebooks
-from footplate.sdk.config.checked_attributes import Checked
+from footplate.domain.records import CuratedView, EnvironmentView
+from footplate.sdk.display import notebooks
 from footplate.sdk.environments import build, curated, files, image_details
 from footplate.sdk.environments.build import ImageBuildDetails
 from footplate.sdk.environments.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
 from footplate.sdk.environments.conda_dependencies import DEFAULT_PYTHON, CondaDependencies, package_name
 from footplate.sdk.environments.definition import definition, fill
+from footplate.sdk.environments.fields import EnvironmentFields
 from footplate.sdk.environments.image_details import DockerImageDetails
 from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import (
     ContainerRegistry,
-    DatabricksSection,
     DockerBuildContext,
-    DockerSection,
-    PythonSection,
-    RSection,
-    SparkSection,
     registry_from,
 )
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException
-from footplate.sdk.warn import warn_without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_without_effect
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException}
 
 
 @explained
-class Environment(Checked):
+class Environment(EnvironmentFields):
     """A named definition of the packages, variables and container of a script.
 
     `version` is None until it is registered. An attribute that does not exist cannot be set.
@@ -67,18 +62,7 @@ class Environment(Checked):
             raise TypeError(
                 f"an environment's name is a string, not {name!r}\nhint: Environment(name='my-environment')"
             )
-        self.name = name
-        self.version: Optional[str] = None
-        self.asset_id: Optional[str] = None
-        self.python = PythonSection()
-        self.docker = DockerSection()
-        self.spark = SparkSection()
-        self.databricks = DatabricksSection()
-        self.r: Optional[RSection] = None
-        self.inferencing_stack_version: Optional[str] = None
-        self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
-        self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
-        self._seal()
+        super().__init__(name)
         kwargs.pop(
             "workspace", None
         )  # some scripts pass it; an environment belongs to no workspace until it is registered
@@ -411,7 +395,7 @@ class Environment(Checked):
         if version is not None and label is not None:
             raise UserErrorException("both version and label were given", hint="give one of the two")
         if curated.is_reserved(name):
-            return curated.get(workspace, name, version)
+            return _of_curated(curated.get(workspace, name, version))
         label = None if label is None or label.lower() == "latest" else label
         environments = workspace.session.api_for(_KINDS).environments
         return _of_view(environments.get(workspace.id, _checked(name), version or "latest", label=label))
@@ -428,7 +412,7 @@ class Environment(Checked):
         """
         views = workspace.session.api_for(_KINDS).environments.list(workspace.id)
         registered = {made.name: made for made in map(_of_view, views)}
-        return {**registered, **curated.every(workspace)}
+        return {**registered, **{view.name: _of_curated(view) for view in curated.every(workspace)}}
 
     @staticmethod
     def label(workspace: Workspace, name: str, version: str, labels: List[str]) -> None:
@@ -484,6 +468,12 @@ def _of_view(view: EnvironmentView) -> Environment:
     made = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
     made.version, made.asset_id = view.version, f"azureml:{view.name}:{view.version}"
     return made
+
+
+def _of_curated(view: CuratedView) -> Environment:
+    environment = Environment(view.name)
+    curated.fill(environment, view)
+    return environment
 
 
 def _with_python(dependencies: CondaDependencies) -> CondaDependencies:

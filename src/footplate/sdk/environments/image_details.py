@@ -9,7 +9,7 @@ from footplate.domain.locks import image_name
 from footplate.domain.specs import EnvironmentSpec
 
 if TYPE_CHECKING:
-    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.environments.fields import EnvironmentFields as Environment
     from footplate.sdk.session import Session
 
 

@@ -14,8 +14,8 @@ from footplate.sdk.environments.sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_S
 from footplate.sdk.exceptions import UserErrorException
 
 if TYPE_CHECKING:
-    from footplate.sdk.config.run_configuration import DockerConfiguration
-    from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.environments.fields import EnvironmentFields as Environment
+    from footplate.sdk.values.run_configuration_sections import DockerConfiguration
 
 DEFAULT_NAME = "default-environment"
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")

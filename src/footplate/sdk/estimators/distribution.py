@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Dict, Optional, Sequence, Tuple, Type
 
-from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.config.run_configuration import DistributedJob
-from footplate.sdk.config.run_configuration_sections import (
+from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.values.checked_attributes import Checked
+from footplate.sdk.values.run_configuration_sections import (
     MpiConfiguration,
     ParallelTaskConfiguration,
     PyTorchConfiguration,
     TensorflowConfiguration,
 )
-from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -16,10 +16,10 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import DockerSection, registry_from
 from footplate.sdk.exceptions import TrainingException, UserErrorException
-from footplate.sdk.warn import warn_without_effect
+from footplate.sdk.values.warn import warn_without_effect
 
 if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @dataclass(frozen=True)

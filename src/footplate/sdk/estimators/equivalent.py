@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, Optional, Tuple, cast
 
-from footplate.sdk.config.checked_attributes import Checked, public_attributes
 from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, target_name
-from footplate.sdk.config.run_configuration_sections import TensorflowConfiguration
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.references import DataPath, DataReference
@@ -15,6 +13,8 @@ from footplate.sdk.environments.conda_dependencies import DEFAULT_PIP_PACKAGES, 
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.sections import DockerSection
 from footplate.sdk.estimators.inputs import values
+from footplate.sdk.values.checked_attributes import Checked, public_attributes
+from footplate.sdk.values.run_configuration_sections import TensorflowConfiguration
 
 if TYPE_CHECKING:
     from footplate.sdk.estimators.estimator import Estimator

@@ -7,10 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.targets import LOCAL
-from footplate.sdk.compute import on_demand
-from footplate.sdk.config.checked_attributes import nearest
 from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
-from footplate.sdk.config.run_configuration_sections import TensorflowConfiguration
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, list_of_strings
 from footplate.sdk.environments.environment import Environment
@@ -19,15 +16,17 @@ from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
 from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.runs.run import ScriptRun
-from footplate.sdk.runs.submission import SUBMITTERS, submit_script
-from footplate.sdk.warn import warn_caller
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.submission.scripts import submit_script
+from footplate.sdk.values.checked_attributes import nearest
+from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET, TensorflowConfiguration
+from footplate.sdk.values.warn import warn_caller
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.domain.records import RunView
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
-    from footplate.sdk.runs.experiment import Experiment
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import ExperimentHandle as Experiment
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained
@@ -262,7 +261,7 @@ def script_run_config(
 
 def submit_estimator(
     experiment: Experiment, config: Estimator, tags: Mapping[str, Any], parent: Optional[str], **options: Any
-) -> ScriptRun:
+) -> RunView:
     known = ("script_params", "inputs", "source_directory_data_store")
     unknown = sorted(set(options) - set(known))
     if unknown:
@@ -272,7 +271,6 @@ def submit_estimator(
     return submit_script(experiment, script_run_config(experiment.workspace, config, **options), tags, parent)
 
 
-SUBMITTERS[Estimator] = submit_estimator
 Estimator.show_signature()
 
 
@@ -302,7 +300,7 @@ def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any
                 "neither compute_target nor vm_size was given",
                 hint="pass a compute target, or compute_target='local' for this machine",
             )
-        return on_demand.TARGET
+        return VM_SIZE_TARGET
     if node_count > 1 and target_name(compute_target) == LOCAL:
         raise TrainingException(
             f"node_count is {node_count}, but 'local' is one machine",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.exceptions import TrainingException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,8 +11,8 @@ from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 from footplate.domain.records import FileView
 from footplate.sdk import runs
-from footplate.sdk.data.local_files import data_below
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.local_files import data_below
 from footplate.sdk.mlflow import addresses
 from footplate.sdk.models.model import Model
 

@@ -1,6 +1,7 @@
 """Registered models.
 
-    model                   Model: finding, registering, downloading
+    model                   Model: finding, registering, deploying
+    registered_model        its base: identity, files, changes
     registration            the body of a registration request
     signature               the columns of a model's samples
     model_cache             models on this machine, where scoring scripts look for them

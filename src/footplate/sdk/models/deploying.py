@@ -18,7 +18,6 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException, WebserviceException
-from footplate.sdk.labels import texts
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
     AksEndpointDeploymentConfiguration,
@@ -29,12 +28,13 @@ from footplate.sdk.models.deployment_configuration import (
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
-from footplate.sdk.warn import warn_without_effect
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.warn import warn_without_effect
 
 if TYPE_CHECKING:
     from footplate.domain.serving.endpoints import EndpointView
-    from footplate.sdk.models.model import Model
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
+    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 NO_CODE: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": UserErrorException}

@@ -19,9 +19,9 @@ from footplate.domain.serving.endpoints import (
     ServiceTls,
 )
 from footplate.sdk.exceptions import WebserviceException
-from footplate.sdk.labels import texts
-from footplate.sdk.warn import warn_caller, warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.warn import warn_caller, warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -9,8 +9,8 @@ from typing import Any, Optional
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import WebserviceException
-from footplate.sdk.warn import warn_without_effect, without_effect
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_without_effect, without_effect
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

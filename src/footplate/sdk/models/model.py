@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import urllib.parse
 from dataclasses import replace
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
-from footplate.sdk import blob_transfer, notebooks
-from footplate.sdk.data.dataset import Dataset
+from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import (
     Kinds,
     ModelNotFoundException,
@@ -20,27 +17,23 @@ from footplate.sdk.exceptions import (
     UserErrorException,
     WebserviceException,
 )
-from footplate.sdk.labels import texts
+from footplate.sdk.job_workspace import workspace_of_job
 from footplate.sdk.models import model_cache
+from footplate.sdk.models.registered_model import KINDS, RegisteredModel
 from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind, local_files, registration
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
-from footplate.sdk.models.signature import SIGNATURE, changed_signature
-from footplate.sdk.status_line import transferring
-from footplate.sdk.timestamps import utc_text, utc_time
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.data.base import AbstractDataset
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
     from footplate.sdk.models.inference_config import InferenceConfig
     from footplate.sdk.models.packaging import ModelPackage
     from footplate.sdk.models.profiling import ModelProfile
     from footplate.sdk.models.webservice import Webservice
-    from footplate.sdk.runs.run import Run
-    from footplate.sdk.workspace import Workspace
 
-_KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
-_FROM_RUN: Kinds = dict(_KINDS, not_found=ModelPathNotFoundException)
+_FROM_RUN: Kinds = dict(KINDS, not_found=ModelPathNotFoundException)
 Filters = Optional[Sequence[Union[str, Sequence[str]]]]
 
 
@@ -61,7 +54,7 @@ class Framework:
 
 
 @explained
-class Model:
+class Model(RegisteredModel):
     """A registered model: files under a name and a version, linked to the run that produced them.
 
     `Model(workspace, name)` is the latest version that matches.
@@ -126,12 +119,6 @@ class Model:
         self.workspace = workspace
         self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
 
-    @classmethod
-    def _of(cls, workspace: Workspace, view: ModelView) -> Model:
-        made = object.__new__(cls)
-        made.workspace, made._view = workspace, view
-        return made
-
     # ── registering and finding ──
 
     @staticmethod
@@ -188,7 +175,7 @@ class Model:
             resource_configuration, (sample_input_dataset, sample_output_dataset),
         )  # fmt: skip
         new = replace(new, root=os.path.basename(path), files=tuple(files), datasets=behind)
-        return Model._of(workspace, workspace.session.api_for(_KINDS).models.register(workspace.id, new))
+        return Model.from_view(workspace, workspace.session.api_for(KINDS).models.register(workspace.id, new))
 
     @staticmethod
     def list(
@@ -225,7 +212,7 @@ class Model:
         views = _views(workspace, name, tags, properties, run_id, model_framework, latest)
         if dataset_id is not None:
             views = [view for view in views if any(use.dataset == dataset_id for use in view.datasets)]
-        return [Model._of(workspace, view) for view in sorted(views, key=lambda v: -v.created)]
+        return [Model.from_view(workspace, view) for view in sorted(views, key=lambda v: -v.created)]
 
     @staticmethod
     def deploy(
@@ -376,7 +363,7 @@ class Model:
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
             raise UserErrorException(f"version is {version!r}", hint="use a whole number")
         cache = model_cache.folder_of(model_name)
-        workspace = _workspace or _workspace_of_job()
+        workspace = _workspace or workspace_of_job()
         if workspace is None or model_cache.ROOT in os.environ or version is not None:
             known = model_cache.cached(cache, version)
             if known is not None:
@@ -392,152 +379,6 @@ class Model:
             f"ModelNotFound: {wanted!r} is neither in {cache} nor in the current folder {os.getcwd()}",
             hint="outside a run, use the workspace: Model(workspace, name).download()",
         )
-
-    # ── identity ──
-
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._view.name
-
-    @property
-    def version(self) -> int:
-        """The version, from 1."""
-        return self._view.version
-
-    @property
-    def id(self) -> str:
-        """`name:version`."""
-        return f"{self._view.name}:{self._view.version}"
-
-    @property
-    def tags(self) -> Dict[str, Optional[str]]:
-        """The tags, as last read from the server."""
-        return dict(self._view.tags)
-
-    @property
-    def properties(self) -> Dict[str, str]:
-        """The properties, as last read from the server."""
-        return dict(self._view.properties)
-
-    @property
-    def description(self) -> Optional[str]:
-        """The description."""
-        return self._view.description
-
-    @property
-    def created_time(self) -> datetime:
-        """The time of registration."""
-        return utc_time(self._view.created)
-
-    @property
-    def url(self) -> str:
-        """The address of the model in Azure's form."""
-        return f"aml://asset/{self.name}/{self.version}"
-
-    @property
-    def model_framework(self) -> Optional[str]:
-        """The framework that it was registered with."""
-        return self._view.framework
-
-    @property
-    def model_framework_version(self) -> Optional[str]:
-        """The version of the framework."""
-        return self._view.framework_version
-
-    @property
-    def run_id(self) -> Optional[str]:
-        """The id of the run that produced it, or None."""
-        return self._view.run
-
-    @property
-    def experiment_name(self) -> Optional[str]:
-        """The experiment of that run, or None."""
-        return self._view.experiment
-
-    @property
-    def run(self) -> Optional[Run]:
-        """The run that produced it, fetched on access."""
-        return self.workspace.get_run(self._view.run) if self._view.run else None
-
-    @property
-    def datasets(self) -> Dict[str, List[Any]]:
-        """The datasets of the model by purpose: those it was registered with, and those that its run read."""
-        found: Dict[str, List[Any]] = {}
-        for use in self._view.datasets:
-            if use.purpose not in (SAMPLE_INPUT, SAMPLE_OUTPUT):
-                found.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
-        return found
-
-    @property
-    def sample_input_dataset(self) -> Any:
-        """The dataset with example inputs, or None."""
-        return self._sample(SAMPLE_INPUT)
-
-    @property
-    def sample_output_dataset(self) -> Any:
-        """The dataset with example outputs, or None."""
-        return self._sample(SAMPLE_OUTPUT)
-
-    def _sample(self, purpose: str) -> Any:
-        found = [use.dataset for use in self._view.datasets if use.purpose == purpose]
-        return Dataset.get_by_id(self.workspace, found[0]) if found else None
-
-    @property
-    def resource_configuration(self) -> Optional[ResourceConfiguration]:
-        """The resources that a web service of the model gets by default, or None."""
-        return ResourceConfiguration.deserialize(self._view.resources)
-
-    @property
-    def signature(self) -> Dict[str, Any]:
-        """The columns of `inputs` and `outputs` with their types, as the samples have them; {} without samples."""
-        return dict(self._view.options.get(SIGNATURE) or {})
-
-    @property
-    def lineage(self) -> Dict[str, Any]:
-        """The origin of the model: run, code, environment, datasets, and the model that it was converted from."""
-        view = self._view
-        return {
-            "run": view.run,
-            "experiment": view.experiment,
-            "snapshot": view.options.get("snapshot"),
-            "environment_lock": view.options.get("lock"),
-            "datasets": [
-                {"purpose": use.purpose, "id": use.dataset, "name": use.dataset_name, "version": use.version}
-                for use in view.datasets
-            ],
-            "converted_from": view.properties.get(CONVERTED_FROM),
-        }
-
-    # ── using and changing ──
-
-    def download(self, target_dir: str = ".", exist_ok: bool = False, exists_ok: Optional[bool] = None) -> str:
-        """Download the model.
-
-        Args:
-            target_dir: The local directory.
-            exist_ok: Whether to replace files that exist.
-            exists_ok: Azure's earlier name of `exist_ok`.
-
-        Returns:
-            The path of its file or directory.
-
-        Raises:
-            WebserviceException: A file exists.
-        """
-        root = os.path.join(target_dir, self._view.root)
-        targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
-        overwrite = exist_ok if exists_ok is None else exists_ok
-        for _, target in targets:
-            if os.path.exists(target) and not overwrite:
-                raise WebserviceException(
-                    f"{target} exists already",
-                    hint="overwrite it with exist_ok=True (in the CLI: --overwrite), or choose another folder",
-                )
-        with transferring(f"downloading {self.name}:{self.version}", sum(file.size for file, _ in targets)) as passing:
-            for file, target in targets:
-                blob_transfer.fetch(self.workspace.session, str(file.digest), target, passing)
-        return root
 
     def to_onnx(self, sample_input: Any = None, model_name: Optional[str] = None) -> Model:
         """Convert the model to ONNX in a run, compare both on sample rows, and register the next version.
@@ -559,46 +400,13 @@ class Model:
         """
         from footplate.sdk.models import onnx_conversion  # noqa: PLC0415  # it imports this module
 
-        return onnx_conversion.to_onnx(self, sample_input, model_name)
-
-    def add_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add tags, or replace their values.
-
-        Args:
-            tags: Values by name.
-        """
-        self._change(tags=texts(tags))
-
-    def remove_tags(self, tags: Sequence[str]) -> None:
-        """Remove tags. Names that do not exist are skipped.
-
-        Args:
-            tags: The names.
-        """
-        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
-
-    def add_properties(self, properties: Mapping[str, Any]) -> None:
-        """Add properties. Unlike tags, they are written once.
-
-        Args:
-            properties: Values by name.
-
-        Raises:
-            WebserviceException: A property exists with another value.
-        """
-        self._change(properties=texts(properties))
-
-    def add_dataset_references(self, datasets: Sequence[Tuple[str, Any]]) -> None:
-        """Record further datasets behind the model.
-
-        Args:
-            datasets: Pairs of purpose and dataset.
-
-        Example:
-            def evaluate(model: Model) -> None:
-                model.add_dataset_references([("evaluation", ws.datasets["digits"])])
-        """
-        self._change(datasets=datasets_behind(self.workspace, datasets, None, None))
+        run = onnx_conversion.convert(self, sample_input)
+        behind = [(purpose, each) for purpose, datasets in self.datasets.items() for each in datasets]
+        return register_from_run(
+            self.workspace, run, model_name or self.name, onnx_conversion.RESULT.format(self.name), self.tags,
+            {CONVERTED_FROM: self.id}, self.description, ("Onnx", None),
+            (behind, self.sample_input_dataset, self.sample_output_dataset), self.resource_configuration,
+        )  # fmt: skip
 
     def get_sas_urls(self) -> Dict[str, str]:
         """Return an address for each file of the model, which any program of this machine can read.
@@ -613,80 +421,6 @@ class Model:
         """
         folder = os.path.abspath(os.path.dirname(Model.get_model_path(self.name, self.version, self.workspace)))
         return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self._view.files}
-
-    def update(
-        self,
-        tags: Optional[Mapping[str, Any]] = None,
-        description: Optional[str] = None,
-        sample_input_dataset: Optional[AbstractDataset] = None,
-        sample_output_dataset: Optional[AbstractDataset] = None,
-        resource_configuration: Optional[ResourceConfiguration] = None,
-    ) -> None:
-        """Replace the values that are given. Web services keep what they were deployed with.
-
-        Args:
-            tags: The new tags; others are removed.
-            description: The new description.
-            sample_input_dataset: The new dataset with example inputs.
-            sample_output_dataset: The new dataset with example outputs.
-            resource_configuration: The resources that new web services of the model get by default.
-        """
-        samples = sample_input_dataset, sample_output_dataset
-        change: Dict[str, Any] = {"datasets": datasets_behind(self.workspace, (), *samples)}
-        change.update(changed_signature(self.signature, *samples))
-        if resource_configuration is not None:
-            change.update(resources=resource_configuration.serialize())
-        if tags is not None:
-            change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
-        if description is not None:
-            change.update(description=description)
-        self._change(**change)
-
-    def delete(self) -> None:
-        """Delete this version.
-
-        Raises:
-            WebserviceException: A web service uses it, or it does not exist any more.
-        """
-        self.workspace.session.api_for(_KINDS).models.delete(self.workspace.id, self.name, self.version)
-
-    def serialize(self) -> Dict[str, Any]:
-        """Return the model as Azure writes it.
-
-        Returns:
-            A dict.
-        """
-        view = self._view
-        return {
-            "createdTime": utc_text(view.created),
-            "description": view.description,
-            "experimentName": view.experiment,
-            "framework": view.framework,
-            "frameworkVersion": view.framework_version,
-            "id": self.id,
-            "name": view.name,
-            "properties": dict(view.properties),
-            "resourceConfiguration": dict(view.resources) or None,
-            "runId": view.run,
-            "tags": dict(view.tags),
-            "url": self.url,
-            "version": view.version,
-        }
-
-    def _change(self, **change: Any) -> None:
-        models = self.workspace.session.api_for(_KINDS).models
-        self._view = models.change(self.workspace.id, self.name, self.version, **change)
-
-    def __repr__(self) -> str:
-        return (
-            f"Model(workspace={self.workspace!r}, name={self.name}, id={self.id}, version={self.version}, "
-            f"tags={self.tags}, properties={self.properties})"
-        )
-
-    def _repr_html_(self) -> str:
-        framework = " ".join(filter(None, (self.model_framework, self.model_framework_version)))
-        return notebooks.row({"Name": self.name, "Version": self.version, "Framework": framework,
-                              "Run": self.run_id, "Registered": self.created_time})  # fmt: skip
 
 
 def register_from_run(
@@ -706,9 +440,7 @@ def register_from_run(
     new = registration(model_name, tags, properties, description, *framework, resource_configuration, datasets[1:])
     path = os.path.normpath(model_path or model_name).replace(os.sep, "/")
     new = replace(new, datasets=behind, run=run_id, run_path=path)
-    return Model._of(  # pyright: ignore[reportPrivateUsage]
-        workspace, workspace.session.api_for(_FROM_RUN).models.register(workspace.id, new)
-    )
+    return Model.from_view(workspace, workspace.session.api_for(_FROM_RUN).models.register(workspace.id, new))
 
 
 def _views(
@@ -720,7 +452,7 @@ def _views(
     framework: Optional[str],
     latest: bool = False,
 ) -> List[ModelView]:
-    found = workspace.session.api_for(_KINDS).models.list(
+    found = workspace.session.api_for(KINDS).models.list(
         workspace.id,
         name=name,
         tag=_filters("tags", tags),
@@ -743,10 +475,3 @@ def _filters(what: str, given: Filters) -> List[str]:
             raise refused
         made.append(label_filter(*map(str, parts)))
     return made
-
-
-def _workspace_of_job() -> Optional[Workspace]:
-    from footplate.sdk.runs.run import Run  # noqa: PLC0415  # lazy: the run imports this module for register_model
-
-    run = Run.get_context()
-    return run.experiment.workspace if hasattr(run, "experiment") else None

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, ca
 from footplate.domain.orders import Lock
 from footplate.domain.serving.frameworks import served_without_code
 from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import ActivityFailedException, UserErrorException
+from footplate.sdk.handles import ExperimentHandle
 from footplate.sdk.models.deploying import version_spec
-from footplate.sdk.models.registration import CONVERTED_FROM
+from footplate.sdk.runs.controlled_run import ControlledRun
+from footplate.sdk.submission.scripts import submit_script
 
 if TYPE_CHECKING:
-    from footplate.sdk.models.model import Model
+    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 EXPERIMENT = "onnx-conversions"
 SAMPLE = "sample.json"
@@ -37,11 +40,8 @@ _CONVERTERS: Dict[str, Tuple[str, ...]] = {
 """The packages that convert the models of a framework, and evaluate the result."""
 
 
-def to_onnx(model: Model, sample_input: Any, model_name: Optional[str]) -> Model:
-    """Convert, compare and register. A conversion that fails raises ActivityFailedException."""
-    from footplate.sdk.config.script_run_config import ScriptRunConfig  # noqa: PLC0415  # it imports models
-    from footplate.sdk.runs.experiment import Experiment  # noqa: PLC0415  # likewise
-
+def convert(model: Model, sample_input: Any) -> str:
+    """Convert and compare; return the id of the run that did. A failed one raises ActivityFailedException."""
     framework = _framework(model)
     sample = _sample(model, sample_input)
     version = version_spec(model.workspace, [model], None)
@@ -54,18 +54,13 @@ def to_onnx(model: Model, sample_input: Any, model_name: Optional[str]) -> Model
             folder, command=["python", "-m", "footplate.sdk.models.onnx_job", model.id, framework],
             environment=environment,
         )  # fmt: skip
-        run = Experiment(model.workspace, EXPERIMENT).submit(config, tags={"model": model.id})
+        experiment = ExperimentHandle(model.workspace, EXPERIMENT)
+        view = submit_script(experiment, config, {"model": model.id}, parent=None)
     try:
-        run.wait_for_completion()
+        ControlledRun.from_view(experiment, view).wait_for_completion()
     except ActivityFailedException as failed:
-        raise _in_words(model.id, run.id, failed) from None
-    return run.register_model(
-        model_name or model.name, RESULT.format(model.name), tags=model.tags,
-        properties={CONVERTED_FROM: model.id}, model_framework="Onnx", description=model.description,
-        datasets=[(purpose, each) for purpose, datasets in model.datasets.items() for each in datasets],
-        sample_input_dataset=model.sample_input_dataset, sample_output_dataset=model.sample_output_dataset,
-        resource_configuration=model.resource_configuration,
-    )  # fmt: skip
+        raise _in_words(model.id, view.id, failed) from None
+    return view.id
 
 
 def _in_words(model_id: str, run_id: str, failed: ActivityFailedException) -> ActivityFailedException:

@@ -15,7 +15,7 @@ from typing import Any, Dict
 
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.onnx_conversion import RESULT, SAMPLE
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 
 
 def main(model_id: str, framework: str) -> None:

@@ -33,11 +33,11 @@ from footplate.sdk.models import dockerfile
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.models.model import Model
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
+    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 ENGINES = ("podman", "docker")
 SUCCEEDED, FAILED = "Succeeded", "Failed"

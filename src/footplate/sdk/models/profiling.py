@@ -13,12 +13,12 @@ from footplate.sdk.exceptions import UserErrorException, WebserviceException
 from footplate.sdk.models import deploying
 from footplate.sdk.models.deployment_configuration import AksServiceDeploymentConfiguration
 from footplate.sdk.models.webservice import Webservice, service_of
-from footplate.sdk.timestamps import utc_text
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.timestamps import utc_text
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.models.model import Model
-    from footplate.sdk.workspace import Workspace
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
+    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 LEAST_QUERIES = 100
 LEAST_SECONDS, MOST_SECONDS = 4.0, 60.0  # the machine is sampled about each second

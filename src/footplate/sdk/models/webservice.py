@@ -20,20 +20,20 @@ from footplate.domain.serving.endpoints import (
     VersionView,
 )
 from footplate.sdk.exceptions import Kinds, WebserviceException
-from footplate.sdk.labels import matches
 from footplate.sdk.models import deploying, service_call
 from footplate.sdk.models.deployment_configuration import (
     WebserviceDeploymentConfiguration,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
-from footplate.sdk.timestamps import utc_time
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.labels import matches
+from footplate.sdk.values.timestamps import utc_time
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
     from footplate.sdk.models.image import ContainerImageConfig, Image
-    from footplate.sdk.workspace import Workspace
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
@@ -82,10 +82,11 @@ class Webservice:
         """Do nothing: `__new__` has made the object."""
 
     @classmethod
-    def _of(cls, workspace: Workspace, view: EndpointView) -> Webservice:
-        made = object.__new__(cls)
-        made.workspace, made._view = workspace, view
-        return made
+    def from_view(cls, workspace: Workspace, view: EndpointView) -> Webservice:
+        """Return a service without a request."""
+        service = object.__new__(cls)
+        service.workspace, service._view = workspace, view
+        return service
 
     workspace: Workspace
     _view: EndpointView
@@ -226,8 +227,9 @@ class Webservice:
                 Webservice.deploy_from_image(ws, "scoring", image).wait_for_deployment()
         """
         return Webservice.deploy_from_model(
-            workspace, name, image.models, image.image_config, deployment_config, deployment_target, overwrite
-        )
+            workspace, name, cast("List[Model]", image.models), image.image_config, deployment_config,
+            deployment_target, overwrite,
+        )  # fmt: skip
 
     # ── Waiting ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -707,7 +709,7 @@ def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     """Return the service as an object of its kind."""
     from footplate.sdk.models import aks_endpoint  # noqa: PLC0415  # its classes derive from the one here
 
-    return aks_endpoint.CLASSES[view.settings.kind]._of(workspace, view)  # pyright: ignore[reportPrivateUsage]
+    return aks_endpoint.CLASSES[view.settings.kind].from_view(workspace, view)
 
 
 def _model_name(path: str) -> str:

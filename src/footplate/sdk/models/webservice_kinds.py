@@ -16,12 +16,12 @@ from footplate.sdk.models.deployment_configuration import (
     WebserviceDeploymentConfiguration,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
-from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import KINDS, Webservice, service_of, show
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.models.image import ContainerImage
+    from footplate.sdk.models.model import Model
 
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 

@@ -14,7 +14,7 @@ from footplate.domain.datasets import DataInput
 from footplate.domain.records import Cause, FileView, RunView
 from footplate.sdk.exceptions import ActivityFailedException
 from footplate.sdk.session import Session
-from footplate.sdk.timestamps import utc_text
+from footplate.sdk.values.timestamps import utc_text
 
 LOG_FOLDERS = ("azureml-logs/", "user_logs/", "system_logs/", "logs/")
 

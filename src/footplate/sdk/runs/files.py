@@ -11,12 +11,12 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from footplate.domain.records import FileView
 from footplate.sdk import blob_transfer
-from footplate.sdk.data.local_files import data_below
+from footplate.sdk.display.status_line import transferring
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.local_files import data_below
 from footplate.sdk.runs.details import LOG_FOLDERS
 from footplate.sdk.runs.metrics import artifact_uri
 from footplate.sdk.session import Session
-from footplate.sdk.status_line import transferring
 
 _IMAGE_BEGINNINGS = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF", b"\0\0\1\0")
 _SHOWN = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from footplate.lazy import Deferred
 from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
     from footplate.domain.records import RunView, StoryLine
     from footplate.domain.runs import run_kinds, run_status
-    from footplate.sdk import labels, notebooks
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk.display import notebooks
+    from footplate.sdk.handles import ExperimentHandle
     from footplate.sdk.runs.output_capture import Capture
-    from footplate.sdk.runs.run import Run
     from footplate.sdk.session import Session
+    from footplate.sdk.values import labels
 
     H = TypeVar("H", bound="RunHandle")
 else:
     run_kinds, run_status = Deferred("footplate.domain.runs.run_kinds"), Deferred("footplate.domain.runs.run_status")
-    labels, notebooks = Deferred("footplate.sdk.labels"), Deferred("footplate.sdk.notebooks")
+    labels, notebooks = Deferred("footplate.sdk.values.labels"), Deferred("footplate.sdk.display.notebooks")
 
 
 @explained
 class RunHandle:
-    def __init__(self, experiment: Experiment, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
+    def __init__(self, experiment: ExperimentHandle, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         self._experiment = experiment
         self._id = run_id
         self._known: Optional[RunView] = None
@@ -40,11 +40,12 @@ class RunHandle:
             )
 
     @classmethod
-    def _of(cls: Type[H], experiment: Experiment, view: RunView, outputs: Optional[str] = None) -> H:
-        made = object.__new__(cls)
-        made._experiment, made._id, made._known = experiment, view.id, view
-        made._outputs, made._capture = runs.files.tracked(outputs) if outputs is not None else None, None
-        return made
+    def from_view(cls: Type[H], experiment: ExperimentHandle, view: RunView, outputs: Optional[str] = None) -> H:
+        """Return a run without a request. `outputs` is the directory whose files it uploads when it ends."""
+        run = object.__new__(cls)
+        run._experiment, run._id, run._known = experiment, view.id, view
+        run._outputs, run._capture = runs.files.tracked(outputs) if outputs is not None else None, None
+        return run
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -57,7 +58,7 @@ class RunHandle:
 
     @property
     def _session(self) -> Session:
-        return self.experiment.workspace.session
+        return self._experiment.workspace.session
 
     def _refresh(self) -> RunView:
         self._known = self._session.api.runs.get(self._id)
@@ -67,11 +68,6 @@ class RunHandle:
     def id(self) -> str:
         """The run's id, unique on the server."""
         return self._id
-
-    @property
-    def experiment(self) -> Experiment:
-        """The experiment of the run."""
-        return self._experiment
 
     @property
     def number(self) -> int:
@@ -105,12 +101,6 @@ class RunHandle:
     def type(self) -> Optional[str]:
         """The kind of the run, such as `azureml.scriptrun` or `hyperdrive`; None for a run of a notebook."""
         return self._view.type
-
-    @property
-    def parent(self) -> Optional[Run]:
-        """The parent run, fetched on access; None for a run without one."""
-        parent = self._view.parent
-        return self.experiment.workspace.get_run(parent) if parent else None
 
     @property
     def status(self) -> str:
@@ -160,8 +150,8 @@ class RunHandle:
         return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
-        experiment, status = self.experiment.name, self._shown_status()
-        return f"Run(Experiment: {experiment},\nId: {self.id},\nType: {self.type},\nStatus: {status})"
+        view, status = self._view, self._shown_status()
+        return f"Run(Experiment: {view.experiment},\nId: {self.id},\nType: {self.type},\nStatus: {status})"
 
     __repr__ = __str__
 

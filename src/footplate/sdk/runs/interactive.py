@@ -5,23 +5,30 @@ from __future__ import annotations
 import os
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
+from footplate.domain.records import RunView
 from footplate.domain.runs.run_kinds import INTERACTIVE
 from footplate.domain.specs import RunSpec
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.labels import texts
 from footplate.sdk.runs import heartbeat, snapshots
-from footplate.sdk.runs.run import Run
 from footplate.sdk.session import user_name
+from footplate.sdk.values.labels import texts
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 OUTPUTS = "./outputs"
 MOST_CHILDREN = 100
 CHILD_NUMBER = "azureml.batch_child_number"
 """The tag that numbers the children of `create_children(count=…)`."""
+
+
+class Started(NamedTuple):
+    """A run that this process executes, and the directory whose files it uploads when it ends."""
+
+    view: RunView
+    outputs: Optional[str]
 
 
 def start_logging(
@@ -32,7 +39,7 @@ def start_logging(
     snapshot_directory: Optional[str],
     display_name: Optional[str],
     tags: Mapping[str, Any],
-) -> Run:
+) -> Started:
     session = experiment.workspace.session
     spec = RunSpec(experiment.name, INTERACTIVE, name=name, display_name=display_name, tags=texts(tags))
     diff = b""
@@ -43,20 +50,20 @@ def start_logging(
     tracked = None if outputs is False else OUTPUTS if outputs in (None, True) else str(outputs)
     if tracked is not None:
         os.makedirs(tracked, exist_ok=True)
-    run = _start(experiment, spec, run_id, tracked)
-    snapshots.keep_diff(session, run.id, diff)
-    return run
+    view = _start(experiment, spec, run_id)
+    snapshots.keep_diff(session, view.id, diff)
+    return Started(view, tracked)
 
 
 def start_child(
-    parent: Run,
+    experiment: Experiment,
+    parent: str,
     name: Optional[str],
     run_id: Optional[str] = None,
-    outputs: Optional[str] = None,
     tags: Optional[Mapping[str, Optional[str]]] = None,
-) -> Run:
-    spec = RunSpec(parent.experiment.name, INTERACTIVE, name=name, parent=parent.id, tags=dict(tags or {}))
-    return _start(parent.experiment, spec, run_id, outputs)
+) -> RunView:
+    spec = RunSpec(experiment.name, INTERACTIVE, name=name, parent=parent, tags=dict(tags or {}))
+    return _start(experiment, spec, run_id)
 
 
 def child_tags(
@@ -80,14 +87,14 @@ def child_tags(
     return [{key: None if value is None else str(value)} for value in values]
 
 
-def _start(experiment: Experiment, spec: RunSpec, run_id: Optional[str], outputs: Optional[str]) -> Run:
+def _start(experiment: Experiment, spec: RunSpec, run_id: Optional[str]) -> RunView:
     workspace = experiment.workspace
     session = workspace.session
     spec = replace(spec, process=_own_process(), heartbeats=not session.transport.is_local)
     view = session.api.runs.submit(workspace.id, run_id or str(uuid.uuid4()), spec, user_name())
     if spec.heartbeats:
         heartbeat.start(session, view.id)
-    return Run._of(experiment, view, outputs)  # pyright: ignore[reportPrivateUsage]
+    return view
 
 
 def _own_process() -> Optional[str]:

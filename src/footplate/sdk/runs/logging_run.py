@@ -7,7 +7,7 @@ import io
 from footplate.sdk import runs
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.runs.handle import RunHandle
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from footplate.sdk import blob_transfer
 from footplate.sdk.exceptions import AuthenticationException, Kinds, SnapshotException
 from footplate.sdk.runs import files
 from footplate.sdk.session import Session, translating
-from footplate.sdk.warn import warn_caller
+from footplate.sdk.values.warn import warn_caller
 
 DIFF = "system_logs/uncommitted.diff"
 LARGE = 300_000_000

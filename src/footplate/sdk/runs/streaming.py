@@ -12,10 +12,10 @@ from footplate.domain.replies import RunProgress
 from footplate.domain.runs import run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.text import duration
+from footplate.sdk.display.status_line import Live
 from footplate.sdk.exceptions import ExperimentExecutionException
 from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import Session
-from footplate.sdk.status_line import Live
 
 _WAITS = ("waiting", "ready, waits")
 

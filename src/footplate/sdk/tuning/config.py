@@ -12,11 +12,11 @@ from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.policy import EarlyTerminationPolicy, NoTerminationPolicy
 from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling
-from footplate.sdk.warn import warn_caller
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.warn import warn_caller
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.run import Run
+    from footplate.sdk.runs.controlled_run import ControlledRun as Run
 
 DEFAULT_MINUTES = 10080
 _MOST_PARENTS = 5

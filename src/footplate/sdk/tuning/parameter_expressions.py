@@ -13,7 +13,7 @@ from typing import Any, List, Sequence, cast
 from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

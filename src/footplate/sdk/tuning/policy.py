@@ -8,7 +8,7 @@ from typing import Any, Optional
 from footplate.domain.tuning.early_stopping import Policy, check_policy
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -8,7 +8,7 @@ from footplate.domain.tuning import search_space
 from footplate.errors import InvalidInput
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.parameter_expressions import flat
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained

@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict, List
 
-from footplate.domain.pickles import numpy_hint
+from footplate.domain.serving.pickles import numpy_hint
 from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer

@@ -11,7 +11,7 @@ import sys
 import traceback
 from typing import Any, Dict
 
-from footplate.domain.pickles import numpy_hint
+from footplate.domain.serving.pickles import numpy_hint
 from footplate.serving.worker.loaders import CannotLoad, load_model
 from footplate.serving.worker.messages import Refused
 from footplate.serving.worker.model_scorer import LoadedModel

@@ -9,9 +9,9 @@ import pytest
 import yaml as reference
 
 from footplate.sdk.config.run_configuration import MpiConfiguration, RunConfiguration, distribute, run_definition
-from footplate.sdk.config.run_configuration_sections import DataReferenceConfiguration, DockerConfiguration
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.values.run_configuration_sections import DataReferenceConfiguration, DockerConfiguration
 
 
 def full() -> RunConfiguration:

@@ -12,11 +12,11 @@ import pytest
 
 from footplate.domain.specs import Program
 from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, RunConfiguration
-from footplate.sdk.config.run_configuration_sections import Data, DataLocation, RunDataset
 from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import ScriptRunConfig, to_run_spec
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import ExperimentExecutionException, RunConfigurationException, UserErrorException
+from footplate.sdk.values.run_configuration_sections import Data, DataLocation, RunDataset
 from footplate.sdk.workspace import Workspace
 
 

@@ -16,9 +16,9 @@ from azureml.core.environment import DockerBuildContext, RSection
 from azureml.core.runconfig import ApplicationEndpointConfiguration
 from azureml.exceptions import UserErrorException
 from footplate.domain.specs import RunSpec
-from footplate.sdk.config.checked_attributes import flat
 from footplate.sdk.config.script_run_config import to_run_spec
 from footplate.sdk.environments.environment import from_definition
+from footplate.sdk.values.checked_attributes import flat
 
 DATA_TESTS = "tests/e2e/test_sdk_data.py"
 _MPI, _TORCH = {"communicator": "OpenMpi"}, {"communicator": "Gloo"}

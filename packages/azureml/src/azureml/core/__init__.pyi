@@ -5,14 +5,14 @@ from footplate.sdk.data.dataset import Dataset as Dataset
 from footplate.sdk.data.datastore import Datastore as Datastore
 from footplate.sdk.environments.environment import Environment as Environment
 from footplate.sdk.environments.sections import ContainerRegistry as ContainerRegistry
+from footplate.sdk.experiment import Experiment as Experiment
 from footplate.sdk.keyvault import Keyvault as Keyvault
 from footplate.sdk.models.image import Image as Image
 from footplate.sdk.models.model import Model as Model
 from footplate.sdk.models.webservice import Webservice as Webservice
-from footplate.sdk.runs.experiment import Experiment as Experiment
-from footplate.sdk.runs.run import Run as Run
-from footplate.sdk.runs.run import ScriptRun as ScriptRun
-from footplate.sdk.runs.run import get_run as get_run
+from footplate.sdk.run import Run as Run
+from footplate.sdk.run import ScriptRun as ScriptRun
+from footplate.sdk.run import get_run as get_run
 from footplate.sdk.workspace import Workspace as Workspace
 
 VERSION: str

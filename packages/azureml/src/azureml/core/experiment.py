@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.runs.experiment import Experiment
+from footplate.sdk.experiment import Experiment
 
 __all__ = ["Experiment"]

@@ -1,7 +1,18 @@
 from __future__ import annotations
 
 from footplate.sdk.config.run_configuration import RunConfiguration
-from footplate.sdk.config.run_configuration_sections import (
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
+from footplate.sdk.environments.sections import (
+    DEFAULT_CPU_IMAGE,
+    DEFAULT_GPU_IMAGE,
+    ContainerRegistry,
+    DockerSection,
+    PythonSection,
+    SparkPackage,
+    SparkSection,
+)
+from footplate.sdk.values.run_configuration_sections import (
     AmlComputeConfiguration,
     ApplicationEndpointConfiguration,
     Data,
@@ -18,18 +29,7 @@ from footplate.sdk.config.run_configuration_sections import (
     SparkConfiguration,
     TensorflowConfiguration,
 )
-from footplate.sdk.config.run_configuration_sections import RunDataset as Dataset
-from footplate.sdk.environments.conda_dependencies import CondaDependencies
-from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
-from footplate.sdk.environments.sections import (
-    DEFAULT_CPU_IMAGE,
-    DEFAULT_GPU_IMAGE,
-    ContainerRegistry,
-    DockerSection,
-    PythonSection,
-    SparkPackage,
-    SparkSection,
-)
+from footplate.sdk.values.run_configuration_sections import RunDataset as Dataset
 
 __all__ = [
     "DEFAULT_CPU_IMAGE",

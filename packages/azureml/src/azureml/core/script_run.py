@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.runs.run import ScriptRun
+from footplate.sdk.run import ScriptRun
 
 __all__ = ["ScriptRun"]

@@ -1,5 +1,5 @@
 from __future__ import annotations
 
-from footplate.sdk.data.profile_run import DatasetProfileRun
+from footplate.sdk.profile_run import DatasetProfileRun
 
 __all__ = ["DatasetProfileRun"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from footplate.sdk.sweep_run import HyperDriveRun
 from footplate.sdk.tuning.config import HyperDriveConfig, HyperDriveRunConfig, PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import (
     choice,
@@ -20,7 +21,6 @@ from footplate.sdk.tuning.policy import (
     NoTerminationPolicy,
     TruncationSelectionPolicy,
 )
-from footplate.sdk.tuning.run import HyperDriveRun
 from footplate.sdk.tuning.sampling import (
     BayesianParameterSampling,
     GridParameterSampling,

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
+from footplate.sdk.sweep_run import HyperDriveRun
 from footplate.sdk.tuning.config import HyperDriveConfig, HyperDriveRunConfig, PrimaryMetricGoal
-from footplate.sdk.tuning.run import HyperDriveRun
 
 __all__ = ["HyperDriveConfig", "HyperDriveRun", "HyperDriveRunConfig", "PrimaryMetricGoal"]

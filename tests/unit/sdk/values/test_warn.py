@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.sdk.warn import warn_caller
+from footplate.sdk.values.warn import warn_caller
 
 
 def test_a_warning_points_at_the_first_line_outside_of_the_sdk():

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union, overload
+import importlib
+import operator
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    overload,
+)
 
-from footplate.sdk import notebooks, runs
-from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.labels import texts
+from footplate.lazy import Deferred
+from footplate.sdk import runs
+from footplate.sdk.display import notebooks
+from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.handles import ExperimentHandle
+from footplate.sdk.run import Run, make_run
 from footplate.sdk.runs.filters import Filter, filters
-from footplate.sdk.runs.run import Run, make_run, runs_of
-from footplate.sdk.timestamps import utc_time
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.timestamps import utc_time
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from footplate.domain.records import ExperimentView, RunView
+    from footplate.sdk import submission
     from footplate.sdk.config.script_run_config import ScriptRunConfig
+    from footplate.sdk.sweep_run import HyperDriveRun
     from footplate.sdk.tuning.config import HyperDriveConfig
-    from footplate.sdk.tuning.run import HyperDriveRun
     from footplate.sdk.workspace import Workspace
+else:
+    submission = Deferred("footplate.sdk.submission")
+
+_SDK = "footplate.sdk."
+_BY_TYPE = "run:make_run"
+SUBMITTERS: Dict[str, Tuple[str, str]] = {
+    "config.script_run_config.ScriptRunConfig": ("submission.scripts:submit_script", _BY_TYPE),
+    "estimators.estimator.Estimator": ("estimators.estimator:submit_estimator", _BY_TYPE),
+    "tuning.config.HyperDriveConfig": ("tuning.submission:submit_sweep", _BY_TYPE),
+    "data.profile_config.ProfileConfig": ("profile_run:submit_profile", "profile_run:DatasetProfileRun.from_view"),
+}
+"""Class of a configuration → the function that submits it and its subclasses, and the one that makes the run.
+
+All of them are below `footplate.sdk`, and are imported on first use.
+"""
 
 _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
 
 
 @explained
-class Experiment:
+class Experiment(ExperimentHandle):
     """A named group of runs in a workspace.
 
     `Experiment(workspace, name)` is the experiment with that name; it is created if it does not exist.
@@ -54,29 +88,15 @@ class Experiment:
             raise UserErrorException(
                 f"workspace is {workspace!r}", hint="pass the object: Experiment(Workspace.from_config(), 'name')"
             )
-        self.workspace = workspace
         self._view = workspace.session.api.experiments.ensure(workspace.id, _checked(name))
+        super().__init__(workspace, self._view.name)
 
     @classmethod
-    def _of_first_run(cls, workspace: Workspace, name: str) -> Experiment:
-        """Return the experiment with that name for one submission, which creates it; a failed one leaves nothing."""
-        from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; the submission imports it anyway
-
-        return cls._of(workspace, ExperimentView("", workspace.id, _checked(name), 0.0))
-
-    @classmethod
-    def _of(cls, workspace: Workspace, view: ExperimentView) -> Experiment:
-        made = object.__new__(cls)
-        made.workspace, made._view = workspace, view
-        return made
-
-    @classmethod
-    def _of_run(cls, workspace: Workspace, view: RunView) -> Experiment:
-        """Return the experiment of a run without a request, with the fields that the run's view has."""
-        from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; already imported if there is a view
-
-        known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
-        return cls._of(workspace, known)
+    def from_view(cls, workspace: Workspace, view: ExperimentView) -> Experiment:
+        """Return an experiment without a request."""
+        experiment = object.__new__(cls)
+        experiment._workspace, experiment._name, experiment._view = workspace, view.name, view
+        return experiment
 
     # ── runs ──
 
@@ -111,17 +131,7 @@ class Experiment:
             run = experiment.submit(config, tags={"purpose": "baseline"})
             run.wait_for_completion(show_output=True)
         """
-        return self._submit(config, tags, None, kwargs)
-
-    def _submit(
-        self, config: Any, tags: Optional[Mapping[str, Any]], parent: Optional[str], kwargs: Dict[str, Any]
-    ) -> Run:
-        return runs.submission.submit(self, config, tags or {}, parent, kwargs)
-
-    def _rerun(
-        self, run: Run, arguments: Optional[Sequence[Any]], tags: Optional[Mapping[str, Any]], run_id: Optional[str]
-    ) -> Run:
-        return runs.submission.rerun(run, arguments, tags or {}, run_id)
+        return submit(self, config, tags or {}, None, kwargs)
 
     def start_logging(
         self,
@@ -159,7 +169,10 @@ class Experiment:
             with experiment.start_logging(snapshot_directory=None, tags={"kind": "notebook"}) as run:
                 run.log("loss", 0.25)
         """
-        return runs.interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
+        started = runs.interactive.start_logging(
+            self, name, run_id, outputs, snapshot_directory, display_name, tags or {}
+        )
+        return Run.from_view(self, started.view, started.outputs)
 
     def start_group(
         self,
@@ -197,7 +210,8 @@ class Experiment:
             group.wait_for_completion()
             print([child.id for child in group.get_children()])
         """
-        return runs.groups.start_group(self, children, name, run_id, display_name, tags or {})
+        view = submission.groups.start_group(self, children, name, run_id, display_name, tags or {})
+        return make_run(self, view)
 
     def get_runs(
         self,
@@ -235,9 +249,10 @@ class Experiment:
     # ── identity ──
 
     @property
-    def name(self) -> str:
-        """The name, unique in the workspace."""
-        return self._view.name
+    def workspace(self) -> Workspace:
+        """The workspace that holds the experiment."""
+        workspace: Any = self._workspace
+        return workspace
 
     @property
     def id(self) -> str:
@@ -358,7 +373,7 @@ class Experiment:
         if view_type not in _ARCHIVED:
             raise UserErrorException(f"view_type is {view_type!r}", hint=f"use one of {', '.join(_ARCHIVED)}")
         found = _listed(workspace, {"name": experiment_name, "archived": _ARCHIVED[view_type]})
-        return [Experiment._of(workspace, view) for view in found if _has_tags(view, tags)]
+        return [Experiment.from_view(workspace, view) for view in found if _has_tags(view, tags)]
 
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
@@ -384,9 +399,60 @@ class Experiment:
         return notebooks.row({"Name": self.name, "Workspace": self.workspace.name})
 
 
+def submit(
+    experiment: Experiment, config: Any, tags: Mapping[str, Any], parent: Optional[str], options: Dict[str, Any]
+) -> Run:
+    """Submit a configuration of any type, as a child of the run `parent` if there is one."""
+    names = (f"{kind.__module__}.{kind.__qualname__}"[len(_SDK) :] for kind in type(config).__mro__)
+    row = next((SUBMITTERS[name] for name in names if name in SUBMITTERS), None)
+    if row is not None:
+        submit_config, run_from_view = map(_load, row)
+        return run_from_view(experiment, submit_config(experiment, config, tags, parent, **options))
+    if isinstance(config, type):
+        raise AzureMLException(
+            f"the class {config.__name__} cannot be submitted", hint=f"create an object: {config.__name__}(…)"
+        )
+    kinds = ", ".join(sorted(name.rpartition(".")[2] for name in SUBMITTERS if not name.startswith("data.")))
+    raise AzureMLException(
+        f"{config!r:.100} has the type {type(config).__name__}, which cannot be submitted",
+        hint=f"submit one of {kinds}",
+    )
+
+
+def _load(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    return operator.attrgetter(name)(importlib.import_module(_SDK + module))
+
+
+@explained
+def runs_of(experiment: Experiment, query: Mapping[str, Any]) -> Iterator[Run]:
+    """Yield the runs of a query, each with its own experiment."""
+    workspace = experiment.workspace
+    experiments: Dict[str, Experiment] = {experiment.name: experiment}
+    for view in workspace.session.api.runs.list(workspace.id, **query):
+        if view.experiment not in experiments:
+            experiments[view.experiment] = experiment_of_run(workspace, view)
+        yield make_run(experiments[view.experiment], view)
+
+
 def run_of_view(workspace: Workspace, view: RunView) -> Run:
     """Return the run of this view, without another request."""
-    return make_run(Experiment._of_run(workspace, view), view)  # pyright: ignore[reportPrivateUsage]
+    return make_run(experiment_of_run(workspace, view), view)
+
+
+def experiment_for_first_run(workspace: Workspace, name: str) -> Experiment:
+    """Return the experiment with that name for one submission, which creates it; a failed one leaves nothing."""
+    from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; the submission imports it anyway
+
+    return Experiment.from_view(workspace, ExperimentView("", workspace.id, _checked(name), 0.0))
+
+
+def experiment_of_run(workspace: Workspace, view: RunView) -> Experiment:
+    """Return the experiment of a run without a request, with the fields that the run's view has."""
+    from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; already imported if there is a view
+
+    known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
+    return Experiment.from_view(workspace, known)
 
 
 def find_experiment(workspace: Workspace, name: str) -> Experiment:
@@ -394,7 +460,7 @@ def find_experiment(workspace: Workspace, name: str) -> Experiment:
     found = _listed(workspace, {"name": name})
     if not found:
         raise UserErrorException(f"there is no experiment {name!r} in workspace {workspace.name}")
-    return Experiment._of(workspace, found[0])  # pyright: ignore[reportPrivateUsage]
+    return Experiment.from_view(workspace, found[0])
 
 
 def _listed(workspace: Workspace, query: Dict[str, Any]) -> List[ExperimentView]:

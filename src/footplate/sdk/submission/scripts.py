@@ -1,4 +1,4 @@
-"""`experiment.submit`: chooses the submitter for a configuration, and submits scripts.
+"""`experiment.submit` of a script, and `run.rerun`.
 
 If nothing has changed, a submission is a single request. On one machine the source folder reaches the store without
 a request, and answers of the server are cached.
@@ -9,44 +9,27 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
-from footplate.sdk.compute import on_demand
 from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, listed, to_run_spec
-from footplate.sdk.exceptions import AzureMLException, ExperimentExecutionException, Kinds, UserErrorException
-from footplate.sdk.labels import texts
+from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.runs import snapshots
-from footplate.sdk.runs.run import Run, ScriptRun, make_run
 from footplate.sdk.session import user_name
+from footplate.sdk.submission import on_demand
+from footplate.sdk.values.labels import texts
+from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.domain.records import RunView
+    from footplate.sdk.handles import ExperimentHandle as Experiment
 
-Submitter = Callable[..., Run]
 RERUN_OF = "footplate.rerun_of"
 """The property that links a rerun to the original run."""
 
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
-
-
-def submit(
-    experiment: Experiment, config: Any, tags: Mapping[str, Any], parent: Optional[str], options: Dict[str, Any]
-) -> Run:
-    for kind in type(config).__mro__:
-        if kind in SUBMITTERS:
-            return SUBMITTERS[kind](experiment, config, tags, parent, **options)
-    kinds = ", ".join(sorted(known.__name__ for known in SUBMITTERS))
-    if isinstance(config, type):
-        raise AzureMLException(
-            f"the class {config.__name__} cannot be submitted", hint=f"create an object: {config.__name__}(…)"
-        )
-    raise AzureMLException(
-        f"{config!r:.100} has the type {type(config).__name__}, which cannot be submitted",
-        hint=f"submit one of {kinds}",
-    )
 
 
 def submit_script(
@@ -56,7 +39,7 @@ def submit_script(
     parent: Optional[str],
     run_id: Optional[str] = None,
     **unknown: Any,
-) -> ScriptRun:
+) -> RunView:
     if unknown:
         raise UserErrorException(
             f"submit does not accept {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
@@ -67,7 +50,7 @@ def submit_script(
     view = workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
     script.data.submitted(chosen)
     snapshots.keep_diff(workspace.session, chosen, script.diff)
-    return ScriptRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
+    return view
 
 
 class PreparedScript(NamedTuple):
@@ -87,21 +70,26 @@ def prepare_script(experiment: Experiment, config: ScriptRunConfig) -> PreparedS
     workspace = experiment.workspace
     data = ConfiguredData(workspace)
     spec = to_run_spec(config, experiment.name, data)
-    if spec.target == on_demand.TARGET:
+    if spec.target == VM_SIZE_TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
     taken = snapshots.take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
     return PreparedScript(replace(spec, snapshot=taken.id, properties=taken.properties), data, taken.diff)
 
 
-def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any], run_id: Optional[str]) -> Run:
-    """Submit the run again with its source, locked environment and settings, as a new run of the same experiment."""
-    experiment = run.experiment
+def rerun(
+    experiment: Experiment,
+    original: str,
+    arguments: Optional[Sequence[Any]],
+    tags: Mapping[str, Any],
+    run_id: Optional[str],
+) -> RunView:
+    """Submit the run again with its source, locked environment and settings, as a new run of its experiment."""
     workspace = experiment.workspace
-    before = workspace.session.api.runs.get(run.id)
+    before = workspace.session.api.runs.get(original)
     has_nodes = kind_of(before).has_nodes
     if before.spec is None or not has_nodes or before.lock is None:
         why = "ended before its environment was locked" if has_nodes else "was executed by its own process"
-        raise UserErrorException(f"run {run.id} cannot be rerun: it {why}", hint="submit its configuration instead")
+        raise UserErrorException(f"run {original} cannot be rerun: it {why}", hint="submit its configuration instead")
     spec = replace(
         before.spec,
         lock=before.lock,
@@ -109,13 +97,12 @@ def rerun(run: Run, arguments: Optional[Sequence[Any]], tags: Mapping[str, Any],
         name=None,
         display_name=None,
         tags=texts(tags),
-        properties=dict(before.spec.properties, **{RERUN_OF: run.id}),
+        properties=dict(before.spec.properties, **{RERUN_OF: original}),
     )
     if arguments is not None:
         spec = _with_arguments(spec, listed(arguments))
     chosen = run_id or new_run_id(experiment.name)
-    view = workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
-    return make_run(experiment, view)
+    return workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
 
 
 def _with_arguments(spec: RunSpec, arguments: Sequence[Any]) -> RunSpec:
@@ -130,7 +117,3 @@ def _with_arguments(spec: RunSpec, arguments: Sequence[Any]) -> RunSpec:
 def new_run_id(experiment: str) -> str:
     """Return `<experiment>_<unix seconds>_<8 hex digits>`."""
     return f"{experiment}_{int(time.time())}_{os.urandom(4).hex()}"
-
-
-SUBMITTERS: Dict[type, Submitter] = {ScriptRunConfig: submit_script}
-"""The function that submits each type of configuration and its subclasses. Other modules add theirs."""

@@ -17,9 +17,9 @@ from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
+from footplate.sdk.values.wrong_types import explained
 from footplate.sdk.workspace import Workspace
-from footplate.sdk.wrong_types import explained
 
 DATASTORE = "opendatasets"
 _DIGITS = {"all": ("train", "t10k"), "train": ("train",), "test": ("t10k",)}

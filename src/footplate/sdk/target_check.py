@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional
 from footplate import environ
 from footplate.domain.records import RunView
 from footplate.sdk.compute import node_probe
-from footplate.sdk.config.run_configuration_sections import PyTorchConfiguration
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
-from footplate.sdk.runs.experiment import Experiment
-from footplate.sdk.runs.run import make_run
-from footplate.sdk.runs.submission import new_run_id, prepare_script
+from footplate.sdk.experiment import Experiment
+from footplate.sdk.run import make_run
 from footplate.sdk.session import user_name
+from footplate.sdk.submission.scripts import new_run_id, prepare_script
+from footplate.sdk.values.run_configuration_sections import PyTorchConfiguration
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.run import Run
+    from footplate.sdk.run import Run
     from footplate.sdk.workspace import Workspace
 
 EXPERIMENT = "compute-check"

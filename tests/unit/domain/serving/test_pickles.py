@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.pickles import numpy_hint
+from footplate.domain.serving.pickles import numpy_hint
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence
 
-from footplate.sdk.config.checked_attributes import Checked
 from footplate.sdk.exceptions import RunConfigurationException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.checked_attributes import Checked
+from footplate.sdk.values.wrong_types import explained
 
 BACKENDS = ("nccl", "gloo")
+VM_SIZE_TARGET = "amlcompute"
+"""The target of a run that names a VM size instead of a cluster."""
 
 
 @explained

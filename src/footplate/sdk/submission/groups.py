@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 from footplate.domain.runs.run_kinds import GROUP
 from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.labels import texts
 from footplate.sdk.runs import snapshots
-from footplate.sdk.runs.run import Run, make_run
-from footplate.sdk.runs.submission import PreparedScript, new_run_id, prepare_script
 from footplate.sdk.session import user_name
+from footplate.sdk.submission.scripts import PreparedScript, new_run_id, prepare_script
+from footplate.sdk.values.labels import texts
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.domain.records import RunView
+    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 CONTROLLER = "completes_with_children"
 
@@ -26,7 +26,7 @@ def start_group(
     run_id: Optional[str],
     display_name: Optional[str],
     tags: Mapping[str, Any],
-) -> Run:
+) -> RunView:
     """Submit a group with these configurations as its children; without any, the group is open."""
     configs = _by_key(children)
     prepared: Dict[str, PreparedScript] = {key: prepare_script(experiment, config) for key, config in configs.items()}
@@ -45,7 +45,7 @@ def start_group(
         script.data.submitted(f"{chosen}_{key}")
     for script in list(prepared.values())[:1]:  # one source folder, one diff; several would hide each other
         snapshots.keep_diff(workspace.session, chosen, script.diff)
-    return make_run(experiment, view)
+    return view
 
 
 def _by_key(children: Union[Mapping[str, Any], Sequence[Any], None]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 from footplate.content.walk import MOST_COPIED
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.warn import warn_caller
+from footplate.sdk.values.warn import warn_caller
 
 Wanted = Callable[[str], bool]
 _NAMED_IN_WARNING = 5

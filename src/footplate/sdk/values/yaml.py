@@ -57,7 +57,7 @@ def dumps(data: Any) -> str:
 
 def _format() -> ModuleType:
     try:
-        from footplate.sdk.config import yaml_format  # noqa: PLC0415  # PyYAML may be missing in a job
+        from footplate.sdk.values import yaml_format  # noqa: PLC0415  # PyYAML may be missing in a job
     except ImportError as error:
         raise YamlError(
             f"YAML cannot be read or written in this interpreter: {error}",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from footplate.content.walk import MOST_COPIED
-from footplate.sdk.data.local_files import data_below, named_files
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.local_files import data_below, named_files
 from footplate.sdk.models import registration
 from footplate.sdk.runs import files
 

@@ -10,9 +10,9 @@ import pytest
 
 from footplate.job.journal_format import Decoder, everything, read_text, writers
 from footplate.job.offline import OfflineRun
+from footplate.sdk import context
 from footplate.sdk.exceptions import RunEnvironmentException, UserErrorException
-from footplate.sdk.runs import context
-from footplate.sdk.runs.run import Run
+from footplate.sdk.run import Run
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_script_that_only_logs_loads_neither_sockets_nor_dataclasses(inside: s
         "import sys; from azureml.core import Run; Run.get_context().log('m', 1.0); "
         "print({'socket', 'dataclasses', 'subprocess', 'tempfile', 'zipfile', 'urllib.parse'} & set(sys.modules))"
     )
-    source = Path(context.__file__).parents[3]
+    source = Path(context.__file__).parents[2]
     path = f"{source}:{source.parent / 'packages' / 'azureml' / 'src'}"
     done = subprocess.run([sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONPATH": path},
                           capture_output=True, text=True)  # fmt: skip

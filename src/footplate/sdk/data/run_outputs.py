@@ -9,25 +9,25 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
+from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.references import DataPath
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs import files
 
 if TYPE_CHECKING:
-    from footplate.sdk.runs.run import Run
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _OUTPUTS = "outputs"
 
 
-def outputs_datapath(run: Run) -> DataPath:
+def outputs_datapath(workspace: Workspace, run_id: str) -> DataPath:
     """Copy the run's `outputs` to the default datastore, and return their path. Existing copies are replaced."""
-    workspace = run.experiment.workspace
-    if not files.listing(workspace.session, run.id, f"{_OUTPUTS}/"):
+    if not files.listing(workspace.session, run_id, f"{_OUTPUTS}/"):
         raise UserErrorException(
-            f"run {run.id} has no outputs", hint="wait until it has ended: run.wait_for_completion()"
+            f"run {run_id} has no outputs", hint="wait until it has ended: run.wait_for_completion()"
         )
-    datastore, path = workspace.get_default_datastore(), f"azureml/ExperimentRun/dcid.{run.id}/{_OUTPUTS}"
+    datastore, path = Datastore.get_default(workspace), f"azureml/ExperimentRun/dcid.{run_id}/{_OUTPUTS}"
     with tempfile.TemporaryDirectory(prefix="footplate-outputs-") as folder:
-        run.download_files(f"{_OUTPUTS}/", folder)
+        files.download_many(workspace.session, run_id, f"{_OUTPUTS}/", folder, None, True)
         datastore.upload(os.path.join(folder, _OUTPUTS), path, overwrite=True, show_progress=False)
     return DataPath(datastore, path)

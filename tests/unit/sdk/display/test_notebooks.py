@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.sdk import notebooks
+from footplate.sdk.display import notebooks
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import UserErrorException
 

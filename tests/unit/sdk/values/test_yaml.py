@@ -13,9 +13,9 @@ import yaml as reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from footplate.sdk.config import yaml
-from footplate.sdk.config.yaml import YamlError
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.values import yaml
+from footplate.sdk.values.yaml import YamlError
 
 TRICKY = st.sampled_from(
     ["", "yes", "no", "On", "null", "~", "1", "0", "-1", "010", "0x1F", "1_000", "1.5", "1e5", "1.0e+5", ".5", ".inf",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.sdk.status_line import Live, transferring, working
+from footplate.sdk.display.status_line import Live, transferring, working
 
 
 def test_a_pipe_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace

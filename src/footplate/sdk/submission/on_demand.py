@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from footplate.domain.specs import RunSpec
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException, RunConfigurationException
+from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET
 
 if TYPE_CHECKING:
     from footplate.sdk.config.run_configuration import RunConfiguration
-    from footplate.sdk.workspace import Workspace
-
-TARGET = "amlcompute"
-"""The name that a run configuration uses as the target of such a run."""
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunSpec:
@@ -23,7 +21,7 @@ def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunS
     size = config.amlcompute.vm_size
     if not size:
         raise RunConfigurationException(
-            f"the target is {TARGET!r}, but no VM size is set",
+            f"the target is {VM_SIZE_TARGET!r}, but no VM size is set",
             hint="set run_config.amlcompute.vm_size, or use the name of a cluster as the target",
         )
     name = "vm-" + re.sub(r"[^a-z0-9]+", "-", size.lower()).strip("-")

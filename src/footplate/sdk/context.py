@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock  # that of `threading`, whose import takes longer
 
-from footplate import environ, sdk
+from footplate import environ
 from footplate.job.journal import Journal
 from footplate.lazy import Deferred
 from footplate.sdk import runs
 from footplate.sdk.exceptions import RunEnvironmentException
-from footplate.sdk.runs.run import Run
-from footplate.sdk.wrong_types import explained
+from footplate.sdk.run import Run
+from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
@@ -19,10 +19,13 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Union
 
     from footplate.sdk import data, session
-    from footplate.sdk.runs.experiment import Experiment
+    from footplate.sdk import experiment as experiments
+    from footplate.sdk import workspace as workspaces
+    from footplate.sdk.experiment import Experiment
 else:
     # Milliseconds that a script which only logs metrics saves.
     logging, data, session = Deferred("logging"), Deferred("footplate.sdk.data"), Deferred("footplate.sdk.session")
+    experiments, workspaces = Deferred("footplate.sdk.experiment"), Deferred("footplate.sdk.workspace")
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -70,8 +73,8 @@ class _SubmittedRun(Run):
         with self._guard:
             if self._found is None:
                 known = os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
-                workspace = sdk.workspace.open_workspace(self._session, known)
-                self._found = runs.experiment.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
+                workspace = workspaces.open_workspace(self._session, known)
+                self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
             return self._found
 
     @property

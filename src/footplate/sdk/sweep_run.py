@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Sequence, Set, Union, cast
+from typing import Any, Dict, List, NoReturn, Optional, Union, cast
 
 from footplate.domain.floats import untag_float
-from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.early_stopping import MAXIMIZE
-from footplate.domain.tuning.search_space import to_arguments
-from footplate.domain.tuning.sweeps import SweepAnalysis, SweepSpec, TrialView, controller_of, sweep_of
-from footplate.sdk.config.script_run_config import ScriptRunConfig
-from footplate.sdk.estimators.estimator import script_run_config
-from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
-from footplate.sdk.labels import texts
-from footplate.sdk.runs import snapshots
-from footplate.sdk.runs.run import HYPERDRIVE, Run
-from footplate.sdk.runs.submission import SUBMITTERS, new_run_id, prepare_script
-from footplate.sdk.session import user_name
-from footplate.sdk.tuning.config import HyperDriveConfig
+from footplate.domain.tuning.sweeps import SweepAnalysis, SweepSpec, TrialView, sweep_of
+from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.run import Run
 from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
 from footplate.sdk.tuning.optuna_study import export_study
-from footplate.sdk.tuning.warm_start import earlier_trials, with_past
-from footplate.sdk.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.runs.experiment import Experiment
-
-_KINDS: Kinds = {"not_found": ExperimentExecutionException}
+from footplate.sdk.tuning.warm_start import earlier_trials
+from footplate.sdk.values.wrong_types import explained
 
 
 @explained
@@ -242,78 +228,6 @@ class HyperDriveRun(Run):
         raise HyperDriveNotImplementedException("a sweep has no diagnostics", hint="see run.get_trials()")
 
 
-def submit_sweep(
-    experiment: Experiment, config: HyperDriveConfig, tags: Mapping[str, Any], parent: Optional[str], **unknown: Any
-) -> HyperDriveRun:
-    """Submit a sweep: one run that decides about trials, which are ordinary runs."""
-    if unknown:
-        raise UserErrorException(
-            f"submit does not accept {', '.join(sorted(unknown))}", hint="a HyperDriveConfig takes tags="
-        )
-    script = _trial_config(experiment, config)
-    return submit_trials(experiment, script, config.to_sweep(), tags, parent, config.custom_run_id)
-
-
-def submit_trials(
-    experiment: Experiment,
-    script: ScriptRunConfig,
-    sweep: SweepSpec,
-    tags: Optional[Mapping[str, Any]] = None,
-    parent: Optional[str] = None,
-    run_id: Optional[str] = None,
-) -> HyperDriveRun:
-    """Submit a sweep over a script."""
-    session = experiment.workspace.session
-    sweep = with_past(session.api_for(_KINDS), sweep)
-    prepared = prepare_script(experiment, script)
-    spec = RunSpec(
-        experiment.name,
-        kind="group",
-        type=HYPERDRIVE,
-        target=prepared.spec.target,
-        controller=controller_of(sweep, prepared.spec),
-        parent=parent,
-        tags=texts(tags or {}),
-        properties=dict(prepared.spec.properties),
-    )
-    chosen = run_id or f"HD_{new_run_id(experiment.name)}"
-    view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
-    prepared.data.submitted(chosen)
-    snapshots.keep_diff(session, chosen, prepared.diff)
-    return HyperDriveRun._of(experiment, view)  # pyright: ignore[reportPrivateUsage]
-
-
-def _trial_config(experiment: Experiment, config: HyperDriveConfig) -> ScriptRunConfig:
-    """Return the script of the trials. Parameters that the sweep draws are taken out of an estimator's, as on Azure."""
-    if config.run_config is not None:
-        return config.run_config
-    assert config.estimator is not None
-    tuned = set(to_arguments(config.hyperparameter_sampling.parameter_space)[::2])
-    made = script_run_config(experiment.workspace, config.estimator)
-    made.arguments = _without(tuned, made.arguments)
-    return made
-
-
-def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
-    """Return the arguments without these options and the values behind them."""
-    kept: List[Any] = []
-    is_kept = True
-    for argument in arguments:
-        if isinstance(argument, str) and argument.startswith("-") and not _is_number(argument):
-            is_kept = argument not in names
-        if is_kept:
-            kept.append(argument)
-    return kept
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _numbers(value: Any) -> List[float]:
     values = cast("List[Any]", value) if isinstance(value, list) else [value]
     return [float(each) for each in values if isinstance(each, (int, float))]
@@ -324,6 +238,3 @@ def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
     sign = -1.0 if sweep.primary.goal == MAXIMIZE else 1.0
     known = [trial for trial in trials if trial.best is not None and trial.is_feasible]
     return sorted(known, key=lambda trial: (sign * (trial.best or 0.0), trial.number))
-
-
-SUBMITTERS[HyperDriveConfig] = submit_sweep

@@ -1,0 +1,70 @@
+"""The bases of Workspace and Experiment, with all that the packages of nouns need of them.
+
+`workspace` and `experiment` know every noun; data, environments, models and the others know only these bases, so that
+imports go one way.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Optional
+
+    from footplate.domain.records import WorkspaceView
+    from footplate.sdk.session import Session
+
+
+SCRIPT_RUN = "azureml.scriptrun"
+"""Azure's name for the type of a submitted script."""
+
+HYPERDRIVE = "hyperdrive"
+"""Azure's name for the type of a sweep."""
+
+
+class WorkspaceHandle:
+    """A workspace as its nouns see it: its identity, and the connection to its server."""
+
+    def __init__(self, session: Session, view: WorkspaceView) -> None:
+        self.session = session
+        self._view = view
+
+    @property
+    def id(self) -> str:
+        """The id that the server gave the workspace."""
+        return self._view.id
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        return self._view.name
+
+    @property
+    def location(self) -> str:
+        """The location that the workspace was created with."""
+        return self._view.location
+
+    def get_run(self, run_id: str) -> Any:
+        """Return the run with this id."""
+        raise TypeError(f"{type(self).__name__} is not a Workspace")
+
+
+class ExperimentHandle:
+    """An experiment as its nouns see it: a name in a workspace. A submission creates it on the server if need be."""
+
+    def __init__(self, workspace: WorkspaceHandle, name: str) -> None:
+        self._workspace = workspace
+        self._name = name
+
+    @property
+    def workspace(self) -> WorkspaceHandle:
+        """The workspace that holds the experiment."""
+        return self._workspace
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the workspace."""
+        return self._name
+
+    def submit(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Any:
+        """Submit a run."""
+        raise TypeError(f"{type(self).__name__} is not an Experiment")

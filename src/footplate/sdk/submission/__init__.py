@@ -1,0 +1,20 @@
+"""Runs that the server executes: from a configuration to a submitted run.
+
+scripts     `experiment.submit` of a ScriptRunConfig, and `run.rerun`
+groups      `experiment.start_group`: a parent run that ends with its children
+on_demand   runs that name a VM size instead of a cluster
+
+Functions return the view of the new run; `footplate.sdk.experiment` makes the object for users.
+`tests/e2e/test_sdk_*.py` cover this package.
+"""
+
+from __future__ import annotations
+
+from footplate.lazy import lazy_submodules
+
+TYPE_CHECKING = False  # typing's own costs 8 ms
+if TYPE_CHECKING:
+    from footplate.sdk.submission import groups as groups
+    from footplate.sdk.submission import scripts as scripts
+else:
+    __getattr__ = lazy_submodules(__name__)

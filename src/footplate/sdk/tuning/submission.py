@@ -1,0 +1,97 @@
+"""Submission of sweeps: one run that decides about trials, which are ordinary runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Set
+
+from footplate.domain.specs import RunSpec
+from footplate.domain.tuning.search_space import to_arguments
+from footplate.domain.tuning.sweeps import SweepSpec, controller_of
+from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.estimators.estimator import script_run_config
+from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
+from footplate.sdk.handles import HYPERDRIVE
+from footplate.sdk.runs import snapshots
+from footplate.sdk.session import user_name
+from footplate.sdk.submission.scripts import new_run_id, prepare_script
+from footplate.sdk.tuning.config import HyperDriveConfig
+from footplate.sdk.tuning.warm_start import with_past
+from footplate.sdk.values.labels import texts
+
+if TYPE_CHECKING:
+    from footplate.domain.records import RunView
+    from footplate.sdk.handles import ExperimentHandle as Experiment
+
+_KINDS: Kinds = {"not_found": ExperimentExecutionException}
+
+
+def submit_sweep(
+    experiment: Experiment, config: HyperDriveConfig, tags: Mapping[str, Any], parent: Optional[str], **unknown: Any
+) -> RunView:
+    """Submit a sweep: one run that decides about trials, which are ordinary runs."""
+    if unknown:
+        raise UserErrorException(
+            f"submit does not accept {', '.join(sorted(unknown))}", hint="a HyperDriveConfig takes tags="
+        )
+    script = _trial_config(experiment, config)
+    return submit_trials(experiment, script, config.to_sweep(), tags, parent, config.custom_run_id)
+
+
+def submit_trials(
+    experiment: Experiment,
+    script: ScriptRunConfig,
+    sweep: SweepSpec,
+    tags: Optional[Mapping[str, Any]] = None,
+    parent: Optional[str] = None,
+    run_id: Optional[str] = None,
+) -> RunView:
+    """Submit a sweep over a script."""
+    session = experiment.workspace.session
+    sweep = with_past(session.api_for(_KINDS), sweep)
+    prepared = prepare_script(experiment, script)
+    spec = RunSpec(
+        experiment.name,
+        kind="group",
+        type=HYPERDRIVE,
+        target=prepared.spec.target,
+        controller=controller_of(sweep, prepared.spec),
+        parent=parent,
+        tags=texts(tags or {}),
+        properties=dict(prepared.spec.properties),
+    )
+    chosen = run_id or f"HD_{new_run_id(experiment.name)}"
+    view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
+    prepared.data.submitted(chosen)
+    snapshots.keep_diff(session, chosen, prepared.diff)
+    return view
+
+
+def _trial_config(experiment: Experiment, config: HyperDriveConfig) -> ScriptRunConfig:
+    """Return the script of the trials. Parameters that the sweep draws are taken out of an estimator's, as on Azure."""
+    if config.run_config is not None:
+        return config.run_config
+    assert config.estimator is not None
+    tuned = set(to_arguments(config.hyperparameter_sampling.parameter_space)[::2])
+    made = script_run_config(experiment.workspace, config.estimator)
+    made.arguments = _without(tuned, made.arguments)
+    return made
+
+
+def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
+    """Return the arguments without these options and the values behind them."""
+    kept: List[Any] = []
+    is_kept = True
+    for argument in arguments:
+        if isinstance(argument, str) and argument.startswith("-") and not _is_number(argument):
+            is_kept = argument not in names
+        if is_kept:
+            kept.append(argument)
+    return kept
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
