@@ -17,8 +17,7 @@ from footplate.cli.tables import table
 from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
 from footplate.domain.datasets import DatastoreView
 from footplate.errors import InvalidInput
-from footplate.sdk.data import datastore as datastores
-from footplate.sdk.data import worker_client
+from footplate.sdk.data import registration, worker_client
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.store_access import store_spec
 
@@ -94,7 +93,7 @@ def add(
     spec = StoreSpec(kind, location, _ask_for(kind, fields)).check()
     workspace = open_workspace(workspace_name)
     unseen = options["no_check"] or spec.kind == "http"
-    made = datastores.register(
+    made = registration.register(
         workspace, name, spec.kind, spec.location, spec.credentials, options["overwrite"], unseen
     )
     if as_default:

@@ -22,9 +22,10 @@ from footplate.cli.tables import table
 from footplate.domain.records import WorkspaceView
 from footplate.sdk.config import workspace_file
 from footplate.sdk.config.workspace_file import WorkspaceConfig as Config
+from footplate.sdk.config.workspace_lookup import DEFAULT_LABEL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import open_session
-from footplate.sdk.workspace import DEFAULT_RESOURCE_GROUP, DEFAULT_SUBSCRIPTION, Workspace
+from footplate.sdk.workspace import Workspace
 
 _name_argument = click.argument("name", shell_complete=names_of("workspaces"))
 
@@ -88,7 +89,7 @@ def init(
 
 def _wanted(folder: Path, subscription: str | None, group: str | None, name: str | None, server: str | None) -> Config:
     name = name or workspace_file.name_for(str(folder))
-    return Config(subscription or DEFAULT_SUBSCRIPTION, group or DEFAULT_RESOURCE_GROUP, name, server)
+    return Config(subscription or DEFAULT_LABEL, group or DEFAULT_LABEL, name, server)
 
 
 def _config_of(folder: Path) -> Config | None:
@@ -115,7 +116,7 @@ def _words(config: Config | None) -> str:
     """Return the name of a workspace with what distinguishes it from others."""
     assert config is not None
     group = (config.subscription_id, config.resource_group)
-    inside = [] if group == (DEFAULT_SUBSCRIPTION, DEFAULT_RESOURCE_GROUP) else ["/".join(group)]
+    inside = [] if group == (DEFAULT_LABEL, DEFAULT_LABEL) else ["/".join(group)]
     inside += [config.server] if config.server else []
     return config.workspace_name + (f" ({', '.join(inside)})" if inside else "")
 

@@ -24,7 +24,7 @@
     mlflow/             the plugin that keeps MLflow's runs in a workspace
     tensorboard, tensorboard_export     TensorBoard on the logs and on the metrics of runs
     widgets             `RunDetails` in notebooks
-    open_datasets       Azure's open datasets, from files that users provide
+    open_datasets, public_files         Azure's open datasets: their classes, and their public files
     target_check        `footplate compute check`
 
 The import-linter contract "Inside the SDK" in pyproject.toml has the order of these layers.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Generator, List, Optional, Sequence, Tuple
 
 from footplate.errors import Unavailable
-from footplate.sdk.data import public_files
+from footplate.sdk import public_files
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
     from footplate.domain.records import RunView
-    from footplate.sdk import data, environments, models, submission
+    from footplate.sdk import environments, models, submission
     from footplate.sdk import experiment as experiments
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from footplate.sdk.models.resource_configuration import ResourceConfiguration
     from footplate.sdk.workspace import Workspace
 else:
-    data, environments = Deferred("footplate.sdk.data"), Deferred("footplate.sdk.environments")
+    environments = Deferred("footplate.sdk.environments")
     experiments, models = Deferred("footplate.sdk.experiment"), Deferred("footplate.sdk.models")
     submission = Deferred("footplate.sdk.submission")
 
@@ -243,7 +243,7 @@ class Run(ControlledRun):
 
     def _get_outputs_datapath(self) -> DataPath:
         """Return the outputs as a path for `resume_from`, as Azure's examples of resuming do."""
-        return data.run_outputs.outputs_datapath(self.experiment.workspace, self._id)
+        return submission.run_outputs.outputs_datapath(self.experiment.workspace, self._id)
 
     def register_model(
         self,

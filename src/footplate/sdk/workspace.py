@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
-from footplate import environ
-from footplate.domain.targets import LOCAL
-from footplate.sdk import compute, config, data, environments, models, runs
+from footplate.sdk import compute, config, data, environments, models
 from footplate.sdk.cloud_workspace import CloudWorkspace
+from footplate.sdk.compute.default_cluster import DefaultCluster
+from footplate.sdk.config import workspace_lookup as lookup
 from footplate.sdk.display import notebooks
-from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.experiment import Experiment, run_of_view
 from footplate.sdk.handles import WorkspaceHandle
 from footplate.sdk.keyvault import Keyvault
-from footplate.sdk.session import Session, open_session
+from footplate.sdk.session import Session
 from footplate.sdk.values.timestamps import utc_text
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.domain.records import WorkspaceView
-    from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget
+    from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration
+    from footplate.sdk.compute.targets import ComputeTarget
     from footplate.sdk.config.workspace_file import WorkspaceConfig
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
     from footplate.sdk.environments.environment import Environment
@@ -29,21 +30,7 @@ if TYPE_CHECKING:
     from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.run import Run
 
-DEFAULT_SUBSCRIPTION = LOCAL
-DEFAULT_RESOURCE_GROUP = LOCAL
-_KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
-_recovered: Set[Session] = set()
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
-
-
-class _DefaultCluster:
-    """A class attribute whose value is created on first use: the compute modules take 30 ms to import."""
-
-    def __init__(self, vm_size: str) -> None:
-        self._vm_size = vm_size
-
-    def __get__(self, instance: Any, owner: Any) -> AmlComputeProvisioningConfiguration:
-        return compute.targets.AmlCompute.provisioning_configuration(self._vm_size, max_nodes=2)
 
 
 @explained
@@ -70,8 +57,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         ws.set_default_datastore(ws.get_default_datastore().name)
     """
 
-    DEFAULT_CPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_DS2_V2")
-    DEFAULT_GPU_CLUSTER_CONFIGURATION = _DefaultCluster("STANDARD_NC6")
+    DEFAULT_CPU_CLUSTER_CONFIGURATION = DefaultCluster("STANDARD_DS2_V2")
+    DEFAULT_GPU_CLUSTER_CONFIGURATION = DefaultCluster("STANDARD_NC6")
 
     def __init__(
         self,
@@ -86,8 +73,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         tags: Optional[Mapping[str, str]] = None,
         _cloud: str = "AzureCloud",
     ) -> None:
-        session = _connect()
-        WorkspaceHandle.__init__(self, session, _find(session, workspace_name, subscription_id, resource_group))
+        session = lookup.connect()
+        WorkspaceHandle.__init__(self, session, lookup.find(session, workspace_name, subscription_id, resource_group))
 
     @classmethod
     def from_view(cls, session: Session, view: WorkspaceView) -> Workspace:
@@ -122,9 +109,9 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             ws = Workspace.from_config()
         """
         wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
-        session = _connect(None if _in_a_job() else wanted.server)
-        found = _search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
-        return Workspace.from_view(session, found[0] if found else _create(session, wanted, if_exists="return"))
+        session = lookup.connect(None if lookup.is_in_job() else wanted.server)
+        found = lookup.search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
+        return Workspace.from_view(session, found[0] if found else lookup.create(session, wanted, if_exists="return"))
 
     @staticmethod
     def setup() -> Workspace:
@@ -175,8 +162,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             same = Workspace.get(ws.name, resource_group=ws.resource_group)
         """
-        session = _connect(server)
-        return Workspace.from_view(session, _find(session, name, subscription_id, resource_group))
+        session = lookup.connect(server)
+        return Workspace.from_view(session, lookup.find(session, name, subscription_id, resource_group))
 
     @staticmethod
     def create(
@@ -241,7 +228,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             team.write_config(path="elsewhere")
         """
         wanted = config.workspace_file.WorkspaceConfig(
-            subscription_id or DEFAULT_SUBSCRIPTION, resource_group or DEFAULT_RESOURCE_GROUP, name, server
+            subscription_id or lookup.DEFAULT_LABEL, resource_group or lookup.DEFAULT_LABEL, name, server
         )
         extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
         if location:
@@ -257,8 +244,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
                 private_endpoint_config=private_endpoint_config, **cloud_resources,
             )
         )  # fmt: skip
-        session = _connect(server)
-        made = Workspace.from_view(session, _create(session, wanted, "return" if exist_ok else "refuse", extra))
+        session = lookup.connect(server)
+        made = Workspace.from_view(session, lookup.create(session, wanted, "return" if exist_ok else "refuse", extra))
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
             if sizes is not None and made.get_default_compute_target(kind) is None:
                 compute.targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
@@ -289,9 +276,9 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             for name, found in Workspace.list().items():
                 print(name, [each.resource_group for each in found])
         """
-        session = _connect(server)
+        session = lookup.connect(server)
         found: Dict[str, List[Workspace]] = {}
-        for view in _search(session, None, subscription_id, resource_group):
+        for view in lookup.search(session, None, subscription_id, resource_group):
             found.setdefault(view.name, []).append(Workspace.from_view(session, view))
         return found
 
@@ -404,7 +391,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     @property
     def datastores(self) -> Dict[str, AbstractDatastore]:
         """The datastores, by name."""
-        return {each.name: each for each in data.datastore.list_datastores(self)}
+        return {each.name: each for each in data.registration.list_datastores(self)}
 
     @property
     def datasets(self) -> Mapping[str, Any]:
@@ -507,48 +494,5 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
 
 def open_workspace(session: Session, workspace_id: str) -> Workspace:
     """Return the workspace with this id, which is all that a job knows about its workspace."""
-    view = session.api_for(_KINDS).workspaces.get(workspace_id)
+    view = session.api_for(lookup.KINDS).workspaces.get(workspace_id)
     return Workspace.from_view(session, view)
-
-
-def _in_a_job() -> bool:
-    return bool(os.environ.get(environ.RUN_ID) and os.environ.get(environ.ENDPOINT))
-
-
-def _connect(server: Optional[str] = None) -> Session:
-    """Return the session; on its first use, ship the metrics that killed processes left behind."""
-    session = open_session(server)
-    if session not in _recovered and not _in_a_job():
-        _recovered.add(session)
-        runs.shipping.recover(session)
-    return session
-
-
-def _search(
-    session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
-) -> List[WorkspaceView]:
-    found = session.api_for(_KINDS).workspaces.list(
-        name=name, subscription_id=subscription_id, resource_group=resource_group
-    )
-    return list(found)
-
-
-def _find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
-    found = _search(session, name, subscription_id, resource_group)
-    if not found:
-        raise WorkspaceException(f"there is no workspace {name!r}", hint=f"create it with: footplate init {name}")
-    if len(found) > 1:
-        groups = ", ".join(sorted(view.resource_group for view in found))
-        raise UserErrorException(
-            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}",
-            hint="pass resource_group",
-        )
-    return found[0]
-
-
-def _create(
-    session: Session, wanted: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
-) -> WorkspaceView:
-    return session.api_for(_KINDS).workspaces.create(
-        wanted.workspace_name, wanted.subscription_id, wanted.resource_group, if_exists=if_exists, **(extra or {})
-    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Optional
 
-from footplate.sdk.compute.targets import AmlComputeProvisioningConfiguration, ComputeTarget
+from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration
+from footplate.sdk.compute.targets import ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
 from footplate.sdk.values.warn import warn_caller, warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained

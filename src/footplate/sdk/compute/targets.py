@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Type, TypeVar
 
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
 from footplate.sdk import compute
+from footplate.sdk.compute import requests
+from footplate.sdk.compute.configurations import (
+    PRIORITIES,
+    AmlComputeProvisioningConfiguration,
+    AmlComputeStatus,
+    EngineConfiguration,
+    ScaleSettings,
+    seconds,
+    whole_number,
+)
+from footplate.sdk.compute.local_target import AbstractComputeTarget
 from footplate.sdk.display import notebooks
-from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
+from footplate.sdk.exceptions import ComputeTargetException
 from footplate.sdk.values.timestamps import utc_text
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
@@ -18,55 +29,15 @@ if TYPE_CHECKING:
     from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.runs.controlled_run import ControlledRun as Run
 
-_RESERVED = ("amlcompute", LOCAL, "containerinstance")
 MANY_NODES = 1000
 """Default size of a target on an engine that has a queue of its own: as good as no limit."""
 
 OWN_MACHINES = "nodes are your own machines"
 """The reason why options about Azure's machines and networks have no effect."""
 
-_KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
-PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
 _BUSY = ("Provisioning", "Preparing", "Running", "Finalizing", "CancelRequested")
 
-
-class EngineConfiguration:
-    """A compute target that `ComputeTarget.create` or `ComputeTarget.attach` can make on any engine."""
-
-    def __init__(
-        self,
-        engine: str,
-        min_nodes: int,
-        max_nodes: int,
-        idle_seconds: float,
-        options: Dict[str, Any],
-        check: bool = True,
-    ) -> None:
-        self.engine = engine
-        self.min_nodes = min_nodes
-        self.max_nodes = max_nodes
-        self.idle_seconds_before_scaledown = idle_seconds
-        self.options = options
-        self.check = check
-
-
-class AmlComputeProvisioningConfiguration(EngineConfiguration):
-    """A cluster of the server's machine, as `AmlCompute.provisioning_configuration` describes it."""
-
-    def __init__(self, min_nodes: int, max_nodes: int, idle_seconds: float, options: Dict[str, Any]) -> None:
-        super().__init__(LOCAL, min_nodes, max_nodes, idle_seconds, options)
-
-
-class AbstractComputeTarget:
-    """A place where a run can go: a cluster or this machine. It has `name` and `type`.
-
-    Example:
-        targets = [LocalTarget(), *ComputeTarget.list(ws)]
-        print([target.name for target in targets if isinstance(target, AbstractComputeTarget)])
-    """
-
-    name: Any
-    type: Any
+C = TypeVar("C", bound="AmlCompute")
 
 
 @explained
@@ -95,7 +66,7 @@ class ComputeTarget(AbstractComputeTarget):
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> AmlCompute:
-        return _of_view(workspace, _fetch(workspace, name))
+        return _of_view(workspace, requests.fetch(workspace, name))
 
     workspace: Workspace
     _view: ComputeView
@@ -117,7 +88,10 @@ class ComputeTarget(AbstractComputeTarget):
             ComputeTargetException: The configuration or the name is refused.
             UserErrorException: The name is reserved, such as `local`.
         """
-        return _put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace")
+        return _of_view(
+            workspace,
+            requests.put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace"),
+        )
 
     @staticmethod
     def attach(workspace: Workspace, name: str, attach_configuration: EngineConfiguration) -> AmlCompute:
@@ -141,7 +115,8 @@ class ComputeTarget(AbstractComputeTarget):
             print(target.type)
             target.delete()
         """
-        return _put(workspace, name, "attach_configuration", attach_configuration, "refuse")
+        view = requests.put(workspace, name, "attach_configuration", attach_configuration, "refuse")
+        return _of_view(workspace, view)
 
     @staticmethod
     def engine_configuration(
@@ -173,8 +148,8 @@ class ComputeTarget(AbstractComputeTarget):
         Example:
             slurm = ComputeTarget.engine_configuration("slurm", max_nodes=8, partition="gpu", gpus=2)
         """
-        sizes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
-        return EngineConfiguration(engine, *sizes, _seconds(idle_seconds_before_scaledown), options, bool(check))
+        sizes = whole_number("min_nodes", min_nodes), whole_number("max_nodes", max_nodes)
+        return EngineConfiguration(engine, *sizes, seconds(idle_seconds_before_scaledown), options, bool(check))
 
     @staticmethod
     def list(workspace: Workspace) -> List[ComputeTarget]:
@@ -186,7 +161,7 @@ class ComputeTarget(AbstractComputeTarget):
         Returns:
             A list of targets.
         """
-        views = workspace.session.api_for(_KINDS).computes.list(workspace.id)
+        views = workspace.session.api_for(requests.KINDS).computes.list(workspace.id)
         return [_of_view(workspace, view) for view in views if view.name != LOCAL]
 
     # ── identity ──
@@ -232,7 +207,7 @@ class ComputeTarget(AbstractComputeTarget):
         Raises:
             ComputeTargetException: It still has runs, or does not exist any more.
         """
-        self.workspace.session.api_for(_KINDS).computes.delete(self.workspace.id, self.name)
+        self.workspace.session.api_for(requests.KINDS).computes.delete(self.workspace.id, self.name)
 
     detach = delete
 
@@ -242,7 +217,7 @@ class ComputeTarget(AbstractComputeTarget):
         Raises:
             ComputeTargetException: It does not exist any more.
         """
-        self._view = _fetch(self.workspace, self.name)
+        self._view = requests.fetch(self.workspace, self.name)
 
     def serialize(self) -> Dict[str, Any]:
         """Return the target as Azure writes it, as last read from the server.
@@ -294,6 +269,13 @@ class AmlCompute(ComputeTarget):
         cluster.delete()
     """
 
+    @classmethod
+    def from_view(cls: Type[C], workspace: Workspace, view: ComputeView) -> C:
+        """Return a cluster without the request that calling the class makes."""
+        cluster = object.__new__(cls)
+        cluster.workspace, cluster._view = workspace, view
+        return cluster
+
     @staticmethod
     def provisioning_configuration(
         vm_size: str = "",
@@ -339,7 +321,7 @@ class AmlCompute(ComputeTarget):
         """
         if max_nodes is None:
             raise ComputeTargetException("max_nodes is missing", hint="set how many nodes may run at once: max_nodes=4")
-        min_nodes, max_nodes = _whole("min_nodes", min_nodes), _whole("max_nodes", max_nodes)
+        min_nodes, max_nodes = whole_number("min_nodes", min_nodes), whole_number("max_nodes", max_nodes)
         if not 0 <= min_nodes <= max_nodes or max_nodes < 1:
             raise ComputeTargetException(
                 f"min_nodes={min_nodes}, max_nodes={max_nodes} is not a valid size",
@@ -358,7 +340,7 @@ class AmlCompute(ComputeTarget):
         )  # fmt: skip
         options = {"vm_size": vm_size, "vm_priority": vm_priority, "description": description, "tags": dict(tags or {})}
         idle = 1800 if idle_seconds_before_scaledown is None else idle_seconds_before_scaledown
-        return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, _seconds(idle), options)
+        return AmlComputeProvisioningConfiguration(min_nodes, max_nodes, seconds(idle), options)
 
     def wait_for_completion(
         self,
@@ -456,10 +438,10 @@ class AmlCompute(ComputeTarget):
         body: Dict[str, Any] = {}
         for name, count in (("min_nodes", min_nodes), ("max_nodes", max_nodes)):
             if count is not None:
-                body[name] = _whole(name, count)
+                body[name] = whole_number(name, count)
         if idle_seconds_before_scaledown is not None:
-            body["idle_seconds"] = _seconds(idle_seconds_before_scaledown)
-        computes = self.workspace.session.api_for(_CREATING).computes
+            body["idle_seconds"] = seconds(idle_seconds_before_scaledown)
+        computes = self.workspace.session.api_for(requests.CREATING).computes
         self._view = computes.change(self.workspace.id, self.name, **body)
 
     def list_nodes(self) -> List[Dict[str, Any]]:
@@ -491,141 +473,6 @@ class AmlCompute(ComputeTarget):
         return [view for view in found if view.target == self.name]
 
 
-class ScaleSettings:
-    """The minimum and maximum number of nodes, and how long a node may stay idle."""
-
-    def __init__(self, minimum_node_count: int, maximum_node_count: int, idle_seconds_before_scaledown: float) -> None:
-        self.minimum_node_count = minimum_node_count
-        self.maximum_node_count = maximum_node_count
-        self.idle_seconds_before_scaledown = idle_seconds_before_scaledown
-
-    def serialize(self) -> Dict[str, Any]:
-        return {
-            "minNodeCount": self.minimum_node_count,
-            "maxNodeCount": self.maximum_node_count,
-            "nodeIdleTimeBeforeScaleDown": f"PT{self.idle_seconds_before_scaledown:g}S",
-        }
-
-
-class AmlComputeStatus:
-    """The state of a cluster. Attributes have Python names; `serialize()` uses Azure's."""
-
-    def __init__(self, view: ComputeView) -> None:
-        self.current_node_count = view.current_nodes
-        self.target_node_count = view.target_nodes
-        self.node_state_counts = {
-            "preparing": view.preparing_nodes,
-            "running": view.current_nodes - view.preparing_nodes - view.idle_nodes,
-            "idle": view.idle_nodes,
-            "unusable": 0,
-            "leaving": 0,
-            "preempted": 0,
-        }
-        self.allocation_state = "Steady" if self.target_node_count == self.current_node_count else "Resizing"
-        self.allocation_state_transition_time = utc_text(view.resized)
-        self.errors: Optional[List[Any]] = None
-        self.creation_time = utc_text(view.created)
-        self.modified_time = utc_text(view.modified)
-        self.provisioning_state = view.state
-        self.scale_settings = ScaleSettings(view.min_nodes, view.max_nodes, view.idle_seconds)
-        priority = str(view.options.get("vm_priority") or "dedicated")
-        self.vm_priority = PRIORITIES.get(priority.lower(), priority)
-        self.vm_size = str(view.options.get("vm_size") or "")
-
-    def serialize(self) -> Dict[str, Any]:
-        return {
-            "currentNodeCount": self.current_node_count,
-            "targetNodeCount": self.target_node_count,
-            "nodeStateCounts": {f"{state}NodeCount": count for state, count in self.node_state_counts.items()},
-            "allocationState": self.allocation_state,
-            "allocationStateTransitionTime": self.allocation_state_transition_time,
-            "errors": self.errors,
-            "creationTime": self.creation_time,
-            "modifiedTime": self.modified_time,
-            "provisioningState": self.provisioning_state,
-            "provisioningStateTransitionTime": None,
-            "scaleSettings": self.scale_settings.serialize(),
-            "vmPriority": self.vm_priority,
-            "vmSize": self.vm_size,
-        }
-
-    def __repr__(self) -> str:
-        return f"AmlComputeStatus({self.serialize()!r})"
-
-
-class LocalTarget(AbstractComputeTarget):
-    """The server's own machine, which is always available, as the target `local`.
-
-    Example:
-        config = ScriptRunConfig("src", "train.py", compute_target=LocalTarget())
-        experiment.submit(config).wait_for_completion()
-    """
-
-    name = LOCAL
-    type = LOCAL
-
-
-_CREATING: Kinds = dict(_KINDS, invalid=ComputeTargetException)
-
-
-def _whole(name: str, value: Any) -> int:
-    """Return the value as an int. Notebooks read sizes from environment variables, so text is accepted."""
-    try:
-        count = int(value)
-        exact = isinstance(value, str) or count == value
-    except (TypeError, ValueError, OverflowError):
-        exact, count = False, 0
-    if not exact:
-        raise ComputeTargetException(f"{name} is {value!r}", hint=f"use a whole number: {name}=4")
-    return count
-
-
-def _seconds(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        message = f"idle_seconds_before_scaledown is {value!r}"
-        raise ComputeTargetException(message, hint="use a number of seconds, such as 1800") from None
-
-
-def _fetch(workspace: Workspace, name: str) -> ComputeView:
-    if str(name).lower() == LOCAL:
-        raise ComputeTargetException(
-            "ComputeTargetNotFound: 'local' is this machine, not a cluster",
-            hint="pass the name itself: ScriptRunConfig(compute_target='local')",
-        )
-    if not name or "/" in name:  # not a path of the API, so the server's error would not name the compute target
-        hint = "list compute targets with: footplate compute list"
-        raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
-    return workspace.session.api_for(_KINDS).computes.get(workspace.id, name)
-
-
-def _put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> AmlCompute:
-    if name.lower() in _RESERVED:
-        raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
-    if not isinstance(wanted, EngineConfiguration):
-        raise ComputeTargetException(
-            f"{argument} is {wanted!r}",
-            hint="use AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
-        )
-    made = workspace.session.api_for(_CREATING).computes.put(
-        workspace.id,
-        name,
-        engine=wanted.engine,
-        max_nodes=wanted.max_nodes,
-        min_nodes=wanted.min_nodes,
-        idle_seconds=wanted.idle_seconds_before_scaledown,
-        options=wanted.options,
-        if_exists=if_exists,
-        check=wanted.check,
-    )
-    return _of_view(workspace, made)
-
-
 def _of_view(workspace: Workspace, view: ComputeView) -> AmlCompute:
     kind = compute.instance.ComputeInstance if view.options.get("instance") else AmlCompute
-    # Calling the class would run ComputeTarget.__new__, which queries the server again.
-    made = object.__new__(kind)
-    made.workspace = workspace
-    made._view = view  # pyright: ignore[reportPrivateUsage]
-    return made
+    return kind.from_view(workspace, view)

@@ -6,6 +6,7 @@
     run_configuration_file      run configurations on disk
     unused                      settings that have no effect here, named in one warning
     run_data                    inputs and outputs of a run
+    workspace_lookup            finding and creating workspaces on a server; tests/e2e/test_sdk_workspace.py covers it
     workspace_file              the file that names a directory's workspace
 
 tests/e2e/test_sdk_data.py run_data, and

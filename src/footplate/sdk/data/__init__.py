@@ -1,19 +1,19 @@
 """Datastores and datasets of the SDK, as Azure ML v1 has them.
 
     datastore, datastore_kinds      `Datastore` and the classes of its kinds
+    azure_registrations, registration       registration of datastores
     references                      `DataReference`, `DataPath`: a path in a datastore as an input of a run
     dataset                         `Dataset`: creating, finding and listing datasets
     base                            what file and tabular datasets share: registration, versions, listings
     file_dataset, mount_context     datasets of files
-    tabular_dataset, tabular_factory, column_types, dataframe     tables, and their conversion from and to pandas
+    tabular_dataset, table_steps, tabular_factory   tables
+    column_types, dataframe         their conversion from and to pandas
     expressions, paths              conditions and paths as users write them
     consumption, output_dataset     datasets as inputs and outputs of runs
     labeled_images                  tables of images as datasets for PyTorch; tests/frameworks covers it
     changes                         the result of `dataset.verify()`
     profile_config, profile_run     `dataset.submit_profile_run`: its configuration, and its job
-    run_outputs                     outputs of a run as a path on a datastore
     uploaded_versions               versions of `footplate data add`: tests/e2e/test_data_commands.py
-    public_files                    the files of Azure's open datasets
     store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
 
 Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_data_objects.py` covers the objects
@@ -30,6 +30,6 @@ if TYPE_CHECKING:
     from footplate.sdk.data import dataset as dataset
     from footplate.sdk.data import datastore as datastore
     from footplate.sdk.data import datastore_kinds as datastore_kinds
-    from footplate.sdk.data import run_outputs as run_outputs
+    from footplate.sdk.data import registration as registration
 else:
     __getattr__ = lazy_submodules(__name__)

@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 
+from footplate.sdk.environments.conda_files import items_of, text_of, texts_of, top_level
 from footplate.sdk.environments.requirement_files import absolute_lines
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values import yaml
@@ -19,7 +20,6 @@ DEFAULT_PYTHON, CREATED_PYTHON = "3.8.13", "3.10.18"
 """Azure's default versions: of the template, and of `create`. The server takes another one if the packages need it."""
 
 DEFAULT_FILE = "conda_dependencies.yml"
-_KEYS = ("name", "channels", "dependencies", "prefix")
 _NAME = re.compile(r"\s*(?:[^\s:]+::)?([A-Za-z0-9_][A-Za-z0-9._\-]*)")
 _PLACE = re.compile(r"[^\s;@]*/")
 _NAMED_PLACE = re.compile(r"[#&]egg=([A-Za-z0-9._\-]+)|([A-Za-z0-9_.]+)-[^/\s-]+(?:-\d[^/\s-]*)?(?:-[^/\s-]+){3}\.whl")
@@ -177,7 +177,7 @@ class CondaDependencies:
         Raises:
             UserErrorException: `channel` is not a string.
         """
-        if _text("channel", channel) not in self._channels:
+        if text_of("channel", channel) not in self._channels:
             self._channels.append(channel)
 
     def remove_channel(self, channel: str) -> None:
@@ -197,7 +197,7 @@ class CondaDependencies:
         Raises:
             UserErrorException: `conda_package` is not a string.
         """
-        _put(self._conda, _text("conda_package", conda_package))
+        _put(self._conda, text_of("conda_package", conda_package))
 
     def remove_conda_package(self, conda_package: str) -> None:
         """Remove a conda package.
@@ -216,7 +216,7 @@ class CondaDependencies:
         Raises:
             UserErrorException: `pip_package` is not a string.
         """
-        _put(self._pip, _text("pip_package", pip_package))
+        _put(self._pip, text_of("pip_package", pip_package))
 
     def remove_pip_package(self, pip_package: str) -> None:
         """Remove a pip package.
@@ -254,7 +254,7 @@ class CondaDependencies:
         Raises:
             UserErrorException: The option does not begin with a dash.
         """
-        option = _text("pip_option", pip_option).strip()
+        option = text_of("pip_option", pip_option).strip()
         if not option.startswith("-"):
             raise UserErrorException(f"pip option {pip_option!r} has no dash", hint="write it as pip expects it: --pre")
         if _option_name(option) not in _REPEATED:
@@ -416,16 +416,16 @@ class CondaDependencies:
 
         Relative paths of pip lines start at `folder`, as in conda.
         """
-        known = _top_level(data, where)
+        known = top_level(data, where)
         self.name = str(known.get("name") or DEFAULT_NAME)
-        self._channels = _texts(known.get("channels"), "channels", where)
+        self._channels = texts_of(known.get("channels"), "channels", where)
         self._conda = []
         pip: List[str] = []
-        for dependency in _items(known.get("dependencies"), "dependencies", where):
+        for dependency in items_of(known.get("dependencies"), "dependencies", where):
             if isinstance(dependency, str):
                 _put(self._conda, dependency)
             elif isinstance(dependency, Mapping) and list(cast("Mapping[Any, Any]", dependency)) == ["pip"]:
-                pip += _texts(cast("Mapping[str, Any]", dependency)["pip"], "pip", where)
+                pip += texts_of(cast("Mapping[str, Any]", dependency)["pip"], "pip", where)
             else:
                 raise UserErrorException(
                     f"{where} has {dependency!r} among its dependencies",
@@ -440,39 +440,6 @@ _REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")
 def from_dict(data: Mapping[str, Any]) -> CondaDependencies:
     """Return the dependencies that `as_dict` described."""
     return CondaDependencies(_underlying_structure=data)
-
-
-def _top_level(data: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(data, Mapping):
-        raise UserErrorException(f"{where} is not a conda file", hint="it has the keys name, channels and dependencies")
-    found = cast("Mapping[str, Any]", data)
-    unknown = [str(key) for key in found if key not in _KEYS]
-    if unknown:
-        hint = f"a conda file has the keys {', '.join(_KEYS)}"
-        if "variables" in unknown:
-            hint += "; variables belong in the environment's environment_variables"
-        raise UserErrorException(f"{where} has the unknown key {', '.join(unknown)}", hint=hint)
-    return found
-
-
-def _items(value: Any, key: str, where: str) -> Sequence[Any]:
-    if value is not None and not isinstance(value, (list, tuple)):
-        raise UserErrorException(f"{key} of {where} is {value!r}", hint="it is a list")
-    return cast("Sequence[Any]", value or ())
-
-
-def _texts(value: Any, key: str, where: str) -> List[str]:
-    found = _items(value, key, where)
-    for item in found:
-        if not isinstance(item, str):
-            raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a string; put it in quotes")
-    return list(found)
-
-
-def _text(what: str, value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise UserErrorException(f"{what} is {value!r}", hint="give a string such as numpy")
-    return value
 
 
 def list_of_strings(what: str, values: Sequence[str]) -> List[str]:

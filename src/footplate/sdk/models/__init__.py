@@ -6,6 +6,7 @@
     signature               the columns of a model's samples
     model_cache             models on this machine, where scoring scripts look for them
     resource_configuration  ResourceConfiguration
+    deployed_service        its base: attributes, keys, logs
     webservice              Webservice: waiting, calling, updating, deleting
     webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
     aks_endpoint            AksEndpoint: versions with names, beside each other

@@ -5,29 +5,26 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
 
 from footplate.api import LONG_POLL
 from footplate.domain.serving.endpoints import (
     BROKEN,
     HEALTHY,
-    READY,
     TRANSITIONING,
     UNHEALTHY,
     EndpointView,
     VersionSpec,
-    VersionView,
 )
-from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying, service_call
+from footplate.sdk.models.deployed_service import KINDS, DeployedService, show
 from footplate.sdk.models.deployment_configuration import (
     WebserviceDeploymentConfiguration,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.values.labels import matches
-from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
     from footplate.sdk.models.image import ContainerImageConfig, Image
 
-KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 
 
@@ -43,7 +39,7 @@ S = TypeVar("S", bound="Webservice")
 
 
 @explained
-class Webservice:
+class Webservice(DeployedService):
     """A deployed model. `Webservice(workspace, name)` finds a service and returns an object of its kind.
 
     Args:
@@ -87,9 +83,6 @@ class Webservice:
         service = object.__new__(cls)
         service.workspace, service._view = workspace, view
         return service
-
-    workspace: Workspace
-    _view: EndpointView
 
     # ── Finding and deploying ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -283,39 +276,7 @@ class Webservice:
         """
         raise NotImplementedError(f"{type(self).__name__} has no update")
 
-    def update_deployment_state(self) -> None:
-        """Read the service from the server again.
-
-        Raises:
-            WebserviceException: It does not exist any more.
-        """
-        self._refresh()
-
-    def _refresh(self, wait: Optional[float] = None) -> EndpointView:
-        api = self.workspace.session.api_for(KINDS).endpoints
-        revision = None if wait is None else self._view.revision
-        self._view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
-        return self._view
-
     # ── Attributes ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def name(self) -> str:
-        """The name, unique in the workspace."""
-        return self._view.name
-
-    @property
-    def state(self) -> str:
-        """The state now: `Transitioning`, `Healthy`, `Unhealthy` or `Failed`."""
-        return self._refresh().state
-
-    @property
-    def error(self) -> Optional[Dict[str, Any]]:
-        """Why the last change did not succeed; None if it did."""
-        cause = self._refresh().cause
-        return (
-            None if cause is None else {"code": cause.code, "message": cause.message, "details": list(cause.last_lines)}
-        )
 
     @property
     def scoring_uri(self) -> Optional[str]:
@@ -324,96 +285,9 @@ class Webservice:
         return self._address(tail)
 
     @property
-    def swagger_uri(self) -> Optional[str]:
-        """The address of the service's OpenAPI document."""
-        return self._address("swagger.json")
-
-    def _address(self, tail: str) -> Optional[str]:
-        url = self._view.url or self._refresh().url
-        return None if url is None else url + tail
-
-    @property
-    def compute_type(self) -> str:
-        """`ACI`, `AKS`, `AKSENDPOINT` or `Local`."""
-        return self._view.settings.kind
-
-    @property
-    def auth_enabled(self) -> bool:
-        """Whether requests need a key."""
-        return self._view.settings.auth == "key"
-
-    @property
-    def token_auth_enabled(self) -> bool:
-        """Whether requests need a token."""
-        return self._view.settings.auth == "token"
-
-    @property
-    def description(self) -> Optional[str]:
-        """The description."""
-        return self._view.settings.description
-
-    @property
-    def tags(self) -> Dict[str, Optional[str]]:
-        """The tags, as last read from the server."""
-        return dict(self._view.settings.tags)
-
-    @property
-    def properties(self) -> Dict[str, str]:
-        """The properties, as last read from the server."""
-        return dict(self._view.settings.properties)
-
-    @property
-    def created_time(self) -> datetime:
-        """The time of the first deployment."""
-        return utc_time(self._view.created)
-
-    @property
-    def updated_time(self) -> datetime:
-        """The time of the last change."""
-        return utc_time(self._view.modified)
-
-    @property
     def models(self) -> List[Model]:
         """The models of the version that takes requests."""
         return [Model(self.workspace, id=each) for each in self._spec.models]
-
-    @property
-    def cpu_cores(self) -> Optional[float]:
-        """The CPUs of a replica; None without a limit."""
-        return self._spec.cpu_cores
-
-    @property
-    def memory_gb(self) -> Optional[float]:
-        """The memory of a replica in GB; None without a limit."""
-        return self._spec.memory_gb
-
-    @property
-    def num_replicas(self) -> int:
-        """The number of replicas."""
-        return self._version.replicas
-
-    @property
-    def environment(self) -> Any:
-        """The environment of the newest version, as the server knows it."""
-        return self._spec.environment
-
-    @property
-    def versions(self) -> List[VersionView]:
-        """Every version, with its share of the requests and the figures of the last minute."""
-        return list(self._refresh().versions)
-
-    @property
-    def _version(self) -> VersionView:
-        """The newest version that takes requests, or the newest."""
-        ready = [version for version in self._view.versions if version.state == READY and not version.shadow]
-        return (ready or list(self._view.versions))[-1]
-
-    @property
-    def _spec(self) -> VersionSpec:
-        return self._version.spec
-
-    def _model(self) -> str:
-        return self._spec.models[0].rpartition(":")[0]
 
     def _is_tensorflow(self) -> bool:
         return self.models[0].model_framework in ("TensorFlow", "TfKeras")
@@ -436,90 +310,6 @@ class Webservice:
         tls = self._view.settings.tls
         trusted = None if tls is None else tls.certificate
         return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds, trusted)
-
-    def _authorization(self) -> Dict[str, str]:
-        if self.auth_enabled:
-            return {"Authorization": f"Bearer {self.get_keys()[0]}"}
-        return {"Authorization": f"Bearer {self.get_access_token().access_token}"} if self.token_auth_enabled else {}
-
-    def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
-        """Return the last lines that the replicas of the newest version wrote.
-
-        Args:
-            num_lines: How many lines.
-            init: Accepted and ignored.
-
-        Returns:
-            The text.
-        """
-        return self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines).text
-
-    def get_keys(self) -> Tuple[str, str]:
-        """Return the two keys of the service.
-
-        Returns:
-            The primary and the secondary key.
-
-        Raises:
-            WebserviceException: The service does not use keys.
-
-        Example:
-            def headers(service: AksWebservice) -> None:
-                print({"Authorization": f"Bearer {service.get_keys()[0]}"})
-        """
-        keys = self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name)
-        return keys.primary, keys.secondary
-
-    def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
-        """Replace a key.
-
-        Args:
-            key: `Primary` or `Secondary`.
-            set_key: The new key; a random one by default.
-
-        Raises:
-            WebserviceException: `key` is something else, or the service does not use keys.
-
-        Example:
-            def rotate(service: AksWebservice) -> None:
-                service.regen_key("Primary")
-        """
-        which = str(key).lower()
-        if which not in ("primary", "secondary"):
-            raise WebserviceException(f"key is {key!r}", hint="use 'Primary' or 'Secondary'")
-        self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name, renew=which, value=set_key)
-
-    def get_token(self) -> Tuple[str, datetime]:
-        """Return a token for requests.
-
-        Returns:
-            The token, and the time after which to get another.
-
-        Raises:
-            WebserviceException: The service does not use tokens.
-
-        Example:
-            def token(service: AksWebservice) -> None:
-                token, refresh_after = service.get_token()
-        """
-        token = self.get_access_token()
-        return token.access_token, token.refresh_after
-
-    def get_access_token(self) -> AksServiceAccessToken:
-        """Return a token for requests, as an object.
-
-        Returns:
-            The token, with `access_token`, `refresh_after`, `expiry_on` and `token_type`.
-
-        Raises:
-            WebserviceException: The service does not use tokens.
-
-        Example:
-            def token(service: AksWebservice) -> None:
-                print(service.get_access_token().expiry_on)
-        """
-        made = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
-        return AksServiceAccessToken(made.token, utc_time(made.refresh_after), utc_time(made.expires))
 
     # ── Changing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -695,16 +485,6 @@ class Webservice:
         )
 
 
-class AksServiceAccessToken:
-    """A token of a service, and when to renew it."""
-
-    def __init__(self, access_token: str, refresh_after: datetime, expiry_on: datetime) -> None:
-        self.access_token = access_token
-        self.refresh_after = refresh_after
-        self.expiry_on = expiry_on
-        self.token_type = "Bearer"
-
-
 def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     """Return the service as an object of its kind."""
     from footplate.sdk.models import aks_endpoint  # noqa: PLC0415  # its classes derive from the one here
@@ -714,9 +494,3 @@ def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
 
 def _model_name(path: str) -> str:
     return path.rstrip("/").rpartition("/")[2]
-
-
-def show(wanted: bool, text: str, end: str = "\n") -> None:
-    """Print for a caller that wants to see progress."""
-    if wanted:
-        print(text, end=end, flush=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple,
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying
+from footplate.sdk.models.deployed_service import KINDS, show
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
     AksServiceDeploymentConfiguration,
@@ -16,7 +17,7 @@ from footplate.sdk.models.deployment_configuration import (
     WebserviceDeploymentConfiguration,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
-from footplate.sdk.models.webservice import KINDS, Webservice, service_of, show
+from footplate.sdk.models.webservice import Webservice, service_of
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 scripts     `experiment.submit` of a ScriptRunConfig, and `run.rerun`
 groups      `experiment.start_group`: a parent run that ends with its children
+run_outputs outputs of a run as a path on a datastore
 on_demand   runs that name a VM size instead of a cluster
 
 Functions return the view of the new run; `footplate.sdk.experiment` makes the object for users.
@@ -15,6 +16,7 @@ from footplate.lazy import lazy_submodules
 TYPE_CHECKING = False  # typing's own costs 8 ms
 if TYPE_CHECKING:
     from footplate.sdk.submission import groups as groups
+    from footplate.sdk.submission import run_outputs as run_outputs
     from footplate.sdk.submission import scripts as scripts
 else:
     __getattr__ = lazy_submodules(__name__)

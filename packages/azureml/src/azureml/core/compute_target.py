@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from footplate.sdk.compute.targets import AbstractComputeTarget, LocalTarget
+from footplate.sdk.compute.local_target import AbstractComputeTarget, LocalTarget
 from footplate.sdk.exceptions import ComputeTargetException
 
 __all__ = ["AbstractComputeTarget", "ComputeTargetException", "LocalTarget"]

@@ -13,7 +13,7 @@ import pytest
 
 from footplate import environ
 from footplate.errors import Unavailable
-from footplate.sdk.data import public_files
+from footplate.sdk import public_files
 
 NAMES = [
     "yellow/_SUCCESS",

@@ -1,0 +1,65 @@
+"""Finding and creating workspaces on a server."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+
+from footplate import environ
+from footplate.domain.targets import LOCAL
+from footplate.sdk import runs
+from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
+from footplate.sdk.session import Session, open_session
+
+if TYPE_CHECKING:
+    from footplate.domain.records import WorkspaceView
+    from footplate.sdk.config.workspace_file import WorkspaceConfig
+
+DEFAULT_LABEL = LOCAL
+"""The subscription and the resource group of workspaces that did not come from Azure."""
+
+KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
+_recovered: Set[Session] = set()
+
+
+def is_in_job() -> bool:
+    return bool(os.environ.get(environ.RUN_ID) and os.environ.get(environ.ENDPOINT))
+
+
+def connect(server: Optional[str] = None) -> Session:
+    """Return the session; on its first use, ship the metrics that killed processes left behind."""
+    session = open_session(server)
+    if session not in _recovered and not is_in_job():
+        _recovered.add(session)
+        runs.shipping.recover(session)
+    return session
+
+
+def search(
+    session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
+) -> List[WorkspaceView]:
+    found = session.api_for(KINDS).workspaces.list(
+        name=name, subscription_id=subscription_id, resource_group=resource_group
+    )
+    return list(found)
+
+
+def find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
+    found = search(session, name, subscription_id, resource_group)
+    if not found:
+        raise WorkspaceException(f"there is no workspace {name!r}", hint=f"create it with: footplate init {name}")
+    if len(found) > 1:
+        groups = ", ".join(sorted(view.resource_group for view in found))
+        raise UserErrorException(
+            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}",
+            hint="pass resource_group",
+        )
+    return found[0]
+
+
+def create(
+    session: Session, wanted: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
+) -> WorkspaceView:
+    return session.api_for(KINDS).workspaces.create(
+        wanted.workspace_name, wanted.subscription_id, wanted.resource_group, if_exists=if_exists, **(extra or {})
+    )

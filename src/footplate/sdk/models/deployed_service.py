@@ -1,0 +1,246 @@
+"""A deployed service: its attributes, its keys and tokens, its logs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from footplate.domain.serving.endpoints import (
+    READY,
+    EndpointView,
+    VersionSpec,
+    VersionView,
+)
+from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.values.timestamps import utc_time
+from footplate.sdk.values.wrong_types import explained
+
+if TYPE_CHECKING:
+    from footplate.sdk.handles import WorkspaceHandle as Workspace
+
+KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
+
+
+@explained
+class DeployedService:
+    workspace: Workspace
+    _view: EndpointView
+
+    def update_deployment_state(self) -> None:
+        """Read the service from the server again.
+
+        Raises:
+            WebserviceException: It does not exist any more.
+        """
+        self._refresh()
+
+    def _refresh(self, wait: Optional[float] = None) -> EndpointView:
+        api = self.workspace.session.api_for(KINDS).endpoints
+        revision = None if wait is None else self._view.revision
+        self._view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
+        return self._view
+
+    @property
+    def name(self) -> str:
+        """The name, unique in the workspace."""
+        return self._view.name
+
+    @property
+    def state(self) -> str:
+        """The state now: `Transitioning`, `Healthy`, `Unhealthy` or `Failed`."""
+        return self._refresh().state
+
+    @property
+    def error(self) -> Optional[Dict[str, Any]]:
+        """Why the last change did not succeed; None if it did."""
+        cause = self._refresh().cause
+        return (
+            None if cause is None else {"code": cause.code, "message": cause.message, "details": list(cause.last_lines)}
+        )
+
+    @property
+    def swagger_uri(self) -> Optional[str]:
+        """The address of the service's OpenAPI document."""
+        return self._address("swagger.json")
+
+    def _address(self, tail: str) -> Optional[str]:
+        url = self._view.url or self._refresh().url
+        return None if url is None else url + tail
+
+    @property
+    def compute_type(self) -> str:
+        """`ACI`, `AKS`, `AKSENDPOINT` or `Local`."""
+        return self._view.settings.kind
+
+    @property
+    def auth_enabled(self) -> bool:
+        """Whether requests need a key."""
+        return self._view.settings.auth == "key"
+
+    @property
+    def token_auth_enabled(self) -> bool:
+        """Whether requests need a token."""
+        return self._view.settings.auth == "token"
+
+    @property
+    def description(self) -> Optional[str]:
+        """The description."""
+        return self._view.settings.description
+
+    @property
+    def tags(self) -> Dict[str, Optional[str]]:
+        """The tags, as last read from the server."""
+        return dict(self._view.settings.tags)
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        """The properties, as last read from the server."""
+        return dict(self._view.settings.properties)
+
+    @property
+    def created_time(self) -> datetime:
+        """The time of the first deployment."""
+        return utc_time(self._view.created)
+
+    @property
+    def updated_time(self) -> datetime:
+        """The time of the last change."""
+        return utc_time(self._view.modified)
+
+    @property
+    def cpu_cores(self) -> Optional[float]:
+        """The CPUs of a replica; None without a limit."""
+        return self._spec.cpu_cores
+
+    @property
+    def memory_gb(self) -> Optional[float]:
+        """The memory of a replica in GB; None without a limit."""
+        return self._spec.memory_gb
+
+    @property
+    def num_replicas(self) -> int:
+        """The number of replicas."""
+        return self._version.replicas
+
+    @property
+    def environment(self) -> Any:
+        """The environment of the newest version, as the server knows it."""
+        return self._spec.environment
+
+    @property
+    def versions(self) -> List[VersionView]:
+        """Every version, with its share of the requests and the figures of the last minute."""
+        return list(self._refresh().versions)
+
+    @property
+    def _version(self) -> VersionView:
+        """The newest version that takes requests, or the newest."""
+        ready = [version for version in self._view.versions if version.state == READY and not version.shadow]
+        return (ready or list(self._view.versions))[-1]
+
+    @property
+    def _spec(self) -> VersionSpec:
+        return self._version.spec
+
+    def _model(self) -> str:
+        return self._spec.models[0].rpartition(":")[0]
+
+    def _authorization(self) -> Dict[str, str]:
+        if self.auth_enabled:
+            return {"Authorization": f"Bearer {self.get_keys()[0]}"}
+        return {"Authorization": f"Bearer {self.get_access_token().access_token}"} if self.token_auth_enabled else {}
+
+    def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
+        """Return the last lines that the replicas of the newest version wrote.
+
+        Args:
+            num_lines: How many lines.
+            init: Accepted and ignored.
+
+        Returns:
+            The text.
+        """
+        return self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines).text
+
+    def get_keys(self) -> Tuple[str, str]:
+        """Return the two keys of the service.
+
+        Returns:
+            The primary and the secondary key.
+
+        Raises:
+            WebserviceException: The service does not use keys.
+
+        Example:
+            def headers(service: AksWebservice) -> None:
+                print({"Authorization": f"Bearer {service.get_keys()[0]}"})
+        """
+        keys = self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name)
+        return keys.primary, keys.secondary
+
+    def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
+        """Replace a key.
+
+        Args:
+            key: `Primary` or `Secondary`.
+            set_key: The new key; a random one by default.
+
+        Raises:
+            WebserviceException: `key` is something else, or the service does not use keys.
+
+        Example:
+            def rotate(service: AksWebservice) -> None:
+                service.regen_key("Primary")
+        """
+        which = str(key).lower()
+        if which not in ("primary", "secondary"):
+            raise WebserviceException(f"key is {key!r}", hint="use 'Primary' or 'Secondary'")
+        self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name, renew=which, value=set_key)
+
+    def get_token(self) -> Tuple[str, datetime]:
+        """Return a token for requests.
+
+        Returns:
+            The token, and the time after which to get another.
+
+        Raises:
+            WebserviceException: The service does not use tokens.
+
+        Example:
+            def token(service: AksWebservice) -> None:
+                token, refresh_after = service.get_token()
+        """
+        token = self.get_access_token()
+        return token.access_token, token.refresh_after
+
+    def get_access_token(self) -> AksServiceAccessToken:
+        """Return a token for requests, as an object.
+
+        Returns:
+            The token, with `access_token`, `refresh_after`, `expiry_on` and `token_type`.
+
+        Raises:
+            WebserviceException: The service does not use tokens.
+
+        Example:
+            def token(service: AksWebservice) -> None:
+                print(service.get_access_token().expiry_on)
+        """
+        made = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
+        return AksServiceAccessToken(made.token, utc_time(made.refresh_after), utc_time(made.expires))
+
+
+class AksServiceAccessToken:
+    """A token of a service, and when to renew it."""
+
+    def __init__(self, access_token: str, refresh_after: datetime, expiry_on: datetime) -> None:
+        self.access_token = access_token
+        self.refresh_after = refresh_after
+        self.expiry_on = expiry_on
+        self.token_type = "Bearer"
+
+
+def show(wanted: bool, text: str, end: str = "\n") -> None:
+    """Print for a caller that wants to see progress."""
+    if wanted:
+        print(text, end=end, flush=True)
