@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from footplate.content.frames import Chunk, Frame, FrameColumn
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import nested_type
-from footplate.domain.tables.frames import Chunk, Frame, FrameColumn
 
 _NUMPY = {
     "int8": "<i1",

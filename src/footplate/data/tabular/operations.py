@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple
 
+from footplate.content.frames import Frame, FrameFile, read_frame
 from footplate.data.stores.registry import specs_from_json
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.convert import ARROW
@@ -16,7 +17,6 @@ from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sources import open_table
 from footplate.data.tabular.writers import write_csv, write_parquet
 from footplate.disk import space
-from footplate.domain.tables.frames import Frame, FrameFile, read_frame
 from footplate.domain.tables.tabular import Json
 
 Specs = Mapping[str, Any]

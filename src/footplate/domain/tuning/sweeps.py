@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
@@ -123,11 +122,6 @@ class SweepAnalysis:
     axes: Tuple[Axis, ...]
     importance: Dict[str, float] = field(default_factory=lambda: {})  # shares of the primary metric's variation
     note: Optional[str] = None  # why there is no importance
-
-
-def new_seed() -> int:
-    """Return the seed of a sweep that has none of its own."""
-    return random.SystemRandom().randrange(2**32)
 
 
 def best_of(summary: Optional[ChildMetric], goal: str) -> Optional[float]:

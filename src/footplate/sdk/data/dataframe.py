@@ -13,7 +13,7 @@ import importlib
 import json
 from typing import Any, BinaryIO, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from footplate.domain.tables.frames import Chunk, Frame, FrameColumn, FrameFile
+from footplate.content.frames import Chunk, Frame, FrameColumn, FrameFile
 from footplate.sdk.exceptions import UserErrorException
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}

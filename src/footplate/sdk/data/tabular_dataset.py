@@ -8,7 +8,7 @@ import warnings
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Tuple
 
-from footplate.domain.tables.frames import Frame, read_frame
+from footplate.content.frames import Frame, read_frame
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.dataframe import libraries, to_pandas
 from footplate.sdk.data.datastore import Datastore

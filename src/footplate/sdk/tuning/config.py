@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union, cast
 
-from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep, idle_policy, new_seed
+from footplate.domain.tuning.sweeps import Constraint, Objective, SweepSpec, check_sweep, idle_policy
 from footplate.errors import InvalidInput
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import Estimator
 from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.tuning.policy import EarlyTerminationPolicy, NoTerminationPolicy
-from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling
+from footplate.sdk.tuning.sampling import BayesianParameterSampling, HyperParameterSampling, new_seed
 from footplate.sdk.values.warn import warn_caller
 from footplate.sdk.values.wrong_types import explained
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any, Dict, Mapping, Optional, Sequence
 
 from footplate.domain.tuning import search_space
@@ -112,3 +113,8 @@ class OptunaParameterSampling(HyperParameterSampling):
     ) -> None:
         super().__init__(parameter_space, properties)
         self.sampler = sampler
+
+
+def new_seed() -> int:
+    """Return the seed of a sweep that has none of its own."""
+    return random.SystemRandom().randrange(2**32)

@@ -27,9 +27,9 @@ from footplate.domain.tuning.sweeps import (
     SweepSpec,
     check_sweep,
     idle_policy,
-    new_seed,
 )
 from footplate.errors import InvalidInput
+from footplate.sdk.tuning.sampling import new_seed
 
 _TRIALS = 20
 _LOG_BOUNDS = ("loguniform", "qloguniform")

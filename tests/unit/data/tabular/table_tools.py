@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from footplate.content.frames import Frame
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile, local_file
 from footplate.data.tabular.frame import chunks_of, columns_for
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.tables.frames import Frame
 from footplate.sdk.data.dataframe import to_pandas
 
 

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
+from footplate.content.frames import Frame, FrameFile, read_frame
 from footplate.data.tabular.frame import batch_of, chunks_of, columns_for, schema_for
-from footplate.domain.tables.frames import Frame, FrameFile, read_frame
 from footplate.errors import Broken
 from footplate.sdk.data.dataframe import from_pandas, to_pandas
 from footplate.sdk.exceptions import UserErrorException
@@ -97,7 +97,7 @@ def test_reading_a_frame_does_not_need_arrow(tmp_path: Path) -> None:
     script = f"""
 import sys
 sys.modules["pyarrow"] = None  # importing it fails
-from footplate.domain.tables.frames import read_frame
+from footplate.content.frames import read_frame
 from footplate.sdk.data.dataframe import to_pandas
 made = to_pandas(read_frame({str(tmp_path / "frame")!r}))
 print(made.t.tolist(), made.i.sum(), made.when.isna().sum())
