@@ -30,8 +30,9 @@ def fill(versions: Sequence[VersionRecord]) -> List[VersionRecord]:
     """Let the shares add up to 100 again, in proportion; without any, the newest ready version gets all requests."""
     total = math.fsum(v.weight for v in versions if serves(v))
     if total > 0:
-        scale = 1.0 if abs(total - 100.0) < TOLERANCE else 100.0 / total
-        return [replace(v, weight=v.weight * scale) if serves(v) and scale != 1.0 else v for v in versions]
+        if abs(total - 100.0) < TOLERANCE:
+            return list(versions)
+        return [replace(v, weight=_part(v.weight, total, 100.0)) if serves(v) else v for v in versions]
     newest = max((v.number for v in versions if serves(v)), default=None)
     return [replace(v, weight=100.0) if v.number == newest else v for v in versions]
 
@@ -41,8 +42,13 @@ def make_room(versions: Sequence[VersionRecord], new: VersionRecord) -> List[Ver
     total = math.fsum(v.weight for v in versions if v.number != new.number)
     if not total:
         return [replace(v, weight=100.0, goal=100.0) if v.number == new.number else v for v in versions]
-    rest = (100.0 - new.weight) / total
-    return [v if v.number == new.number else replace(v, weight=v.weight * rest) for v in versions]
+    rest = 100.0 - new.weight
+    return [v if v.number == new.number else replace(v, weight=_part(v.weight, total, rest)) for v in versions]
+
+
+def _part(weight: float, total: float, whole: float) -> float:
+    """Return the part of `whole` that a weight has among `total`. Divide first: `whole / total` may be infinite."""
+    return weight / total * whole
 
 
 def restore(versions: Sequence[VersionRecord], before: Sequence[VersionShare], now: float) -> List[VersionRecord]:
@@ -77,8 +83,7 @@ def split(record: EndpointRecord, shares: Mapping[int, float], now: float) -> Li
             f"the rest of {rest:g} percent",
             f"give shares that add up to 100; ready are: {_listed(record)}",
         )
-    scale = rest / having if having else 0.0
-    weights = {**{v.number: v.weight * scale for v in others}, **shares}
+    weights = {**{v.number: _part(v.weight, having, rest) if having else 0.0 for v in others}, **shares}
     return [_with_share(v, weights[v.number], v.number in shares, now) if v.number in weights else v
             for v in record.versions]  # fmt: skip
 

@@ -20,7 +20,7 @@ from footplate.domain.serving.endpoints import (
     VersionSpec,
 )
 from footplate.domain.serving.rollouts import VersionSight, advance, removed, split_traffic
-from footplate.domain.serving.shares import fill, restore, serves, shares_of
+from footplate.domain.serving.shares import fill, make_room, restore, serves, shares_of
 from footplate.errors import InvalidInput
 
 
@@ -141,6 +141,16 @@ def test_the_default_version_has_the_rest_of_a_split_by_name() -> None:
     assert [(v.weight, v.goal) for v in after.versions] == [(40.0, 20.0), (60.0, 60.0), (0.0, 40.0)]
     with pytest.raises(InvalidInput, match="2=70 leaves 30 percent to 'c', which starts and is to have 40"):
         split_traffic(record, {2: 70}, 1.0)
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-309, 1e-300])
+def test_shares_stay_finite_after_a_removal_of_almost_everything(tiny: float) -> None:
+    record = service(version(1, 100.0), version(2, tiny), version(3, 3 * tiny))
+    assert [v.weight for v in removed(record, 1, 1.0).versions] == [0, pytest.approx(25), pytest.approx(75)]
+    with_room = make_room([version(2, tiny), version(3, 3 * tiny), version(4, 20.0)], version(4, 20.0))
+    assert [v.weight for v in with_room] == [pytest.approx(20), pytest.approx(60), 20]
+    after = split_traffic(record, {1: 60}, 1.0)
+    assert [v.weight for v in after.versions] == [60, pytest.approx(10), pytest.approx(30)]
 
 
 def test_a_version_that_is_alone_gets_all_requests() -> None:
