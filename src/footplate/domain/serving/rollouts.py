@@ -270,7 +270,7 @@ def _without_standbys(
 
 
 def _does_badly(new: VersionSight, old: Sequence[VersionSight], rules: Rollback) -> Optional[str]:
-    if new.requests < rules.least_requests:
+    if new.requests < max(1, rules.least_requests):
         return None
     requests = sum(sight.requests for sight in old)
     before = sum(sight.errors for sight in old) / requests if requests else 0.0

@@ -159,6 +159,14 @@ def test_a_slow_version_is_rolled_back_and_a_good_one_stays() -> None:
     assert states(advance(record, {1: old, 2: old}, 62.0))[0] == (DRAINING, 0.0)
 
 
+def test_a_rollback_without_a_least_number_waits_for_the_first_request() -> None:
+    record = took_over(service(version(1, READY, 100.0), version(2), rollback=Rollback(60, least_requests=0)))
+    idle = advance(record, {1: replace(UP, requests=100), 2: replace(UP, requests=0)}, 2.0)
+    assert [v.state for v in idle.versions] == [READY, READY]
+    failing = {1: replace(UP, requests=100), 2: replace(UP, requests=1, errors=1, faults=1)}
+    assert [v.state for v in advance(record, failing, 2.0).versions] == [READY, FAILED]
+
+
 BAD = replace(UP, requests=100, errors=30, faults=30)
 
 
