@@ -37,6 +37,8 @@ ALLOWED = """
     of_run = Model(workspace, "of-the-run")
     of_run.update(resource_configuration=ResourceConfiguration(2, 1.0))
     assert of_run.resource_configuration.cpu == 2
+    earlier.register_model("of-an-earlier-run", "earlier.txt")
+    assert Model(workspace, "of-an-earlier-run").run_id == "before", "from what that run has"
     Model(workspace, "earlier").update(tags={"looked": "at"}, description="by a run")
     Experiment(workspace, "another")
     run.parent.tag("from", "below")
@@ -50,6 +52,7 @@ FORBIDDEN = """
     from footplate import OptunaParameterSampling
     from footplate.api import ApiClient
     from footplate.client.transport import Transport
+    from footplate.domain.requests import NewModel
 
     run = Run.get_context()
     workspace = run.experiment.workspace
@@ -73,6 +76,9 @@ FORBIDDEN = """
     model = (workspace.id, "earlier", 1)
     refused(lambda: api.models.change(*model, resources={"cpu": 64}), "not change its resources or options")
     refused(lambda: api.models.change(*model, options={"signature": {}}), "not change its resources or options")
+    known = api.models.get(workspace.id, "earlier", "latest")
+    forged = NewModel("k", "forged", root=known.root, files=known.files, run="before")
+    refused(lambda: api.models.register(workspace.id, forged), "may not create objects of run 'before'")
     private = Datastore.get(workspace, "private")
     config = ScriptRunConfig(".", "train.py", arguments=[private.path("x").as_download()])
     refused(lambda: run.submit_child(config), "may not use its credentials")
@@ -116,6 +122,7 @@ def prepare(workspace: Workspace) -> None:
     Model.register(workspace, __file__, "earlier")
     with Experiment(workspace, "ops").start_logging(run_id="before", snapshot_directory=None) as before:
         before.log("m", 1.0)
+        before.upload_file("earlier.txt", __file__)
 
 
 def log_of(run: Run) -> str:
@@ -133,4 +140,5 @@ def test_scripts_have_the_rights_of_their_run(workspace: Workspace, project: Pat
     parent.complete()
     assert parent.get_tags() == {"from": "below"}
     assert workspace.get_default_keyvault().get_secret("key") == "of the workspace"
-    assert [model.name for model in Model.list(workspace)] == ["by-itself", "of-the-run", "earlier"]
+    names = [model.name for model in Model.list(workspace)]
+    assert names == ["of-an-earlier-run", "by-itself", "of-the-run", "earlier"]

@@ -54,8 +54,11 @@ def _version(text: str) -> int | None:
 
 @router.post("/workspaces/{workspace}/models", response_model=ModelView)
 @requires(Right.REGISTER)
-def register_model(workspace: str, body: ModelRegistration, services: ServicesOf) -> Response:
-    """Register a new version of a model. A repeated `key` returns the same version."""
+def register_model(workspace: str, body: ModelRegistration, services: ServicesOf, principal: PrincipalOf) -> Response:
+    """Register a new version of a model. A repeated `key` returns the same version. A run registers `run_path` of every
+    run of its workspace, and files of its own in the name of itself and the runs below it."""
+    if principal.run is not None and body.run is not None and not body.run_path:
+        services.limits.check_claim(principal.run, body.run)
     return answer(services.models.register(workspace, NewModel(**dict(body))))
 
 
