@@ -161,6 +161,27 @@ def check_description(service: Webservice, figures: Figures) -> Any:
     return answer
 
 
+def test_a_replica_that_prints_a_lot_keeps_its_last_lines(
+    ws: Workspace, home: Path, tmp_path: Path, footplate: Any
+) -> None:
+    (home / "settings.ini").write_text("[services]\nlog_size = 1 MiB\n")
+    (tmp_path / "model.txt").write_text("m")
+    model = Model.register(ws, str(tmp_path / "model.txt"), "model")
+    (tmp_path / "score.py").write_text(
+        "def init():\n    for number in range(300_000): print(number, 'of many lines', flush=True)\n"
+        "def run(data): print('served', flush=True)\n"
+    )
+    config = InferenceConfig(str(tmp_path / "score.py"))
+    service = Model.deploy(ws, "talkative", [model], config, AksWebservice.deploy_configuration(auth_enabled=False))
+    service.wait_for_deployment()
+    service.run("{}")
+    wait_until(lambda: service.get_logs(3).splitlines()[-2:] == ["299999 of many lines", "served"])
+    assert service.get_logs(3).startswith("──── cut: 5,")
+    assert footplate("endpoints", "logs", "talkative", "-n", "3").stdout.startswith("──── cut: 5,")
+    sizes = [log.stat().st_size for root in ("runs", "work") for log in (home / root).glob("talkative*/**/std_log.txt")]
+    assert len(sizes) == 2 and max(sizes) <= 1 << 20
+
+
 def check_request_ids(service: Webservice) -> None:
     url = str(service.scoring_uri)
     headers = ask(url, word("size"), x_request_id="given-1")[2]

@@ -19,7 +19,7 @@ from footplate.cli.context import (
 )
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
-from footplate.domain.serving.endpoints import EndpointView, VersionView
+from footplate.domain.serving.endpoints import EndpointView, ServiceLog, VersionView
 from footplate.errors import FootplateError
 from footplate.sdk.display.status_line import working
 from footplate.sdk.exceptions import UserErrorException
@@ -113,14 +113,15 @@ def logs(name: str, follow: bool, lines: int, version: int | None, workspace_nam
     """Print the output of a web service's workers."""
     workspace = open_workspace(workspace_name)
 
-    def read() -> str:
-        return workspace.session.api.endpoints.logs(workspace.id, name, lines=lines, version=version).text
+    def read() -> ServiceLog:
+        return workspace.session.api.endpoints.logs(workspace.id, name, lines=lines, version=version)
 
-    text = read()
-    click.echo(printable(text, but="\n\t"))
+    log = read()
+    click.echo(printable(log.complete(), but="\n\t"))
+    text = log.text
     while follow:
         time.sleep(FOLLOW_SECONDS)
-        after = read()
+        after = read().text
         fresh = _new_part(text, after)
         if fresh:
             click.echo(printable(fresh, but="\n\t"))

@@ -18,6 +18,9 @@ DEFAULT_DATASTORE = "workspaceblobstore"
 OUTPUT_PATH = "dataset/{run-id}/{output-name}"
 """The default destination of an output: a folder per run and name."""
 
+CUT_MARK = "──── cut: ".encode()
+"""The start of a log whose beginning was removed because it was too large."""
+
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 INFO = "gpu_devices"
 """The key in a node's info that lists its devices."""
@@ -160,6 +163,7 @@ class NodeOrders(Value):
     warning_seconds: float = 0.0  # before `max_seconds`
     full_disk_seconds: Optional[float] = None  # how long files of the ended ranks wait for disk space; None: for ever
     direct_from: Optional[int] = None  # the size from which on files go to the object store; None: to the server
+    log_limit: Optional[int] = None  # bytes of a log; None for runs that end, whose logs are kept whole
     collect: Tuple[str, ...] = ()
     restore: bool = False  # begin with the files that the run keeps in the directories `collect`
     watch: Tuple[str, ...] = ()

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         stacks,
     )
     from footplate.node.data import NodeData
-    from footplate.node.shipping import checkpoints, disk_wait, outputs, reporting, salvage, shipper
+    from footplate.node.shipping import checkpoints, disk_wait, log_limit, outputs, reporting, salvage, shipper
 else:  # ranks do not wait for the import of modules that only some runs need, or that the agent uses after their start
     traceback = Deferred("traceback")
     launcher = Deferred("footplate.client.launcher")
@@ -61,6 +61,7 @@ else:  # ranks do not wait for the import of modules that only some runs need, o
     checkpoints = Deferred("footplate.node.shipping.checkpoints")
     disk_wait = Deferred("footplate.node.shipping.disk_wait")
     outputs = Deferred("footplate.node.shipping.outputs")
+    log_limit = Deferred("footplate.node.shipping.log_limit")
     reporting = Deferred("footplate.node.shipping.reporting")
     salvage = Deferred("footplate.node.shipping.salvage")
     shipper = Deferred("footplate.node.shipping.shipper")
@@ -272,7 +273,7 @@ class Agent:
         if bases is None:
             for folder in self._folder.earlier():
                 salvage.save(folder, self._orders, self._link, self._options.home, say)
-            self._orders = self._link.retry(lambda: self._link.orders(0.0))
+            self._orders = self._link.retry(lambda: log_limit.orders_after_cut(self._link))
             bases = dict(self._orders.shipped.get("logs") or {})
             self._folder.write_bases(bases)
         self._log_bases = bases

@@ -20,12 +20,18 @@ from footplate.domain.text import counted
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 from footplate.services.artifacts.object_blobs import ObjectBlobs
+from footplate.services.endpoints.version_runs import RUN_TYPE
 from footplate.services.gpus import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
 from footplate.services.orchestration.node_kinds import NodeKinds
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
-from footplate.services.settings import DEFAULT_FULL_DISK_SECONDS, read_full_disk_seconds
+from footplate.services.settings import (
+    DEFAULT_FULL_DISK_SECONDS,
+    DEFAULT_LOG_SIZE,
+    read_full_disk_seconds,
+    read_log_size,
+)
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -132,6 +138,7 @@ class NodeService:
             warning_seconds=warning_time(record.spec),
             full_disk_seconds=self._full_disk_seconds(),
             direct_from=self._objects.smallest(),
+            log_limit=self._log_limit() if record.spec.type == RUN_TYPE else None,
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,
@@ -210,6 +217,13 @@ class NodeService:
         except InvalidInput as error:
             log.warning("the time limit for full disks cannot be read: %s", error.message)
             return DEFAULT_FULL_DISK_SECONDS
+
+    def _log_limit(self) -> int | None:
+        try:
+            return read_log_size(self._home)
+        except InvalidInput as error:
+            log.warning("the limit for logs of services cannot be read: %s", error.message)
+            return DEFAULT_LOG_SIZE
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
         home, access = self._store.runs.home(record.id), self._jobs.access(record)

@@ -19,6 +19,7 @@ direct_outputs = 64 MiB     from this size on, nodes upload files to the object 
 
 [services]
 gateway_memory = 256 MiB    for bodies of requests and unread answers of all web services together
+log_size = 100 MiB          of a replica; a log that grows larger loses its beginning; or none
 
 [engines]                   engines that do not come with Footplate
 lsf = our_package.lsf:LsfEngine
@@ -60,6 +61,8 @@ ENGINES = "engines"
 SAMPLERS = "samplers"
 NOTIFICATIONS = "notifications"
 LEAST_GATEWAY_MEMORY = 1 << 20
+LEAST_LOG_SIZE = 1 << 20
+DEFAULT_LOG_SIZE = 100 << 20
 DEFAULT_FULL_DISK_SECONDS = 3600.0
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 STORES = (FOLDER, S3, GCS, AZURE_BLOB, ADLS_GEN2)
@@ -75,7 +78,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "computes": {"shapes": ("nearest", "exact")},
     "jobs": {"pass_environment": (), "full_disk_seconds": (), "direct_outputs": ()},
-    "services": {"gateway_memory": ()},
+    "services": {"gateway_memory": (), "log_size": ()},
 }
 """The values of each setting; none if every value is allowed."""
 
@@ -94,6 +97,7 @@ class Settings:
     full_disk_seconds: str = f"{DEFAULT_FULL_DISK_SECONDS:g}"
     direct_outputs: str = "64 MiB"
     gateway_memory: str = "256 MiB"
+    log_size: str = f"{DEFAULT_LOG_SIZE >> 20} MiB"
 
 
 def read_settings(home: Path) -> Settings:
@@ -109,6 +113,7 @@ def read_settings(home: Path) -> Settings:
     _full_disk_seconds(path, found.get("full_disk_seconds"))
     _direct_outputs(path, found.get("direct_outputs"))
     _gateway_memory(path, found.get("gateway_memory"))
+    _log_size(path, found.get("log_size"))
     return Settings(**found)
 
 
@@ -169,6 +174,22 @@ def _gateway_memory(path: Path, value: str | None) -> int:
     size = cache_limit.read_size(Settings.gateway_memory if value is None else value)
     if size is None or size < LEAST_GATEWAY_MEMORY:
         raise InvalidInput(f"{path} says gateway_memory = {value}", "use a size of 1 MiB or more, such as 256 MiB")
+    return size
+
+
+def read_log_size(home: Path) -> int | None:
+    """Return the bytes that the log of a replica of a web service may have; None: any number."""
+    return _log_size(home / NAME, read_section(home, "services").get("log_size"))
+
+
+def _log_size(path: Path, value: str | None) -> int | None:
+    if value is None:
+        return DEFAULT_LOG_SIZE
+    if value.lower() == "none":
+        return None
+    size = cache_limit.read_size(value)
+    if size is None or size < LEAST_LOG_SIZE:
+        raise InvalidInput(f"{path} says log_size = {value}", "use a size of 1 MiB or more, such as 100 MiB, or none")
     return size
 
 

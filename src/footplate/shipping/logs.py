@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
+from footplate.domain.orders import CUT_MARK
 from footplate.errors import Conflict
 from footplate.shipping.offsets import PIECE, GrowingFiles, agreed_offset
 
@@ -21,6 +22,8 @@ class _LogState:
         self.tail = b""  # the last bytes shipped: if they differ now, the file was written anew
 
     def was_replaced(self, info: os.stat_result, file: int) -> bool:
+        if self.file is None and os.pread(file, len(CUT_MARK), 0) == CUT_MARK:
+            return True  # the server may have it from before it was cut
         if self.file is not None and self.file != (info.st_dev, info.st_ino):
             return True
         if info.st_size < self.offset:
@@ -93,6 +96,10 @@ class LogShipper:
             log.file, log.seen = identity, seen
             return None
         return LogPiece(name, log, start, self._base(name) + start, data, replaced, identity, seen)
+
+    def forget(self, name: str) -> None:
+        """Look at a file as if for the first time, because its beginning was cut."""
+        self._logs.pop(name, None)
 
     @staticmethod
     def accept(piece: LogPiece) -> None:

@@ -44,6 +44,8 @@ class Logs:
             before, changed = append_files.size_and_time_of(file)
             if replace:
                 aside = self._runs / run / "aside" / f"{os.getpid()}-{id(data)}"
+                if offset == 0:
+                    self._times(run, path).unlink(missing_ok=True)
                 before, size = offset, append_files.replace(file, aside, offset, data)
             else:
                 size = append_files.append(file, offset, data)

@@ -11,6 +11,7 @@ from footplate.domain.shapes import Shape
 from footplate.domain.specs import Distribution
 from footplate.domain.values import replace
 from footplate.errors import Conflict, InvalidInput
+from footplate.services.endpoints.version_runs import RUN_TYPE
 from footplate.services.settings import NAME, read_settings
 
 from .conftest import House
@@ -98,6 +99,29 @@ def test_a_limit_for_full_disks_that_is_no_duration_is_refused(house: House, val
     with pytest.raises(InvalidInput, match="full_disk_seconds") as refused:
         read_settings(house.home)
     assert refused.value.hint is not None and "none" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "size"),
+    [
+        (None, RUN_TYPE, 100 << 20), ("2 MiB", RUN_TYPE, 2 << 20), ("none", RUN_TYPE, None), (None, "other", None),
+        ("damaged", RUN_TYPE, 100 << 20),
+    ],
+)  # fmt: skip
+def test_orders_limit_the_logs_of_services_alone(house: House, value: str | None, type: str, size: int | None) -> None:
+    house.submit("r1", type=type)
+    house.until_launched("r1")
+    if value is not None:
+        (house.home / NAME).write_text(f"[services]\nlog_size = {value}\n")
+    assert house.services.nodes.join("r1", 0, 1, "gandalf", "127.0.0.1", {}).log_limit == size
+
+
+@pytest.mark.parametrize("value", ["0", "1 KiB", "much", ""])
+def test_a_limit_for_logs_that_is_no_size_is_refused(house: House, value: str) -> None:
+    (house.home / NAME).write_text(f"[services]\nlog_size = {value}\n")
+    with pytest.raises(InvalidInput, match="log_size") as refused:
+        read_settings(house.home)
+    assert refused.value.hint is not None and "100 MiB" in refused.value.hint
 
 
 @pytest.mark.parametrize("cause", [None, Cause("exit_code", "exited with 3")])

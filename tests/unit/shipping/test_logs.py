@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
+from footplate.node.shipping.log_limit import cut
 from footplate.shipping.logs import LogShipper
 from footplate.shipping.offsets import PIECE
 
@@ -86,3 +87,24 @@ def test_a_conflict_that_is_not_a_gap_is_raised(path: Path) -> None:
     path.write_bytes(b"x")
     with pytest.raises(Conflict, match="closed"):
         LogShipper(refusing, "r", lambda _: 0).ship("log", str(path))
+
+
+@pytest.mark.parametrize("known", [0, 300_000, 2_000_000])
+def test_the_server_gets_a_cut_log_whole_whatever_it_had(server: Any, path: Path, known: int) -> None:
+    """Also from a new agent, which knows only how much the server has; two attempts have written before."""
+    path.write_bytes(b"".join(b"%019d\n" % number for number in range(100_000)))
+    server.files["r/log"] = b"before\n" + path.read_bytes()[:known]
+    cut(str(path), 1 << 20)
+    shipper = LogShipper(server, "r", lambda _: 7 + known, {"log": 7})
+    ship(shipper, path)
+    assert server.files["r/log"] == b"before\n" + path.read_bytes()
+
+
+def test_a_log_that_is_cut_while_it_is_shipped_is_sent_anew(server: Any, path: Path) -> None:
+    shipper = LogShipper(server, "r", lambda _: 0)
+    path.write_bytes(b"the same line\n" * 100_000)
+    shipper.ship("log", str(path))
+    cut(str(path), 1 << 20)
+    shipper.forget("log")
+    ship(shipper, path)
+    assert server.files["r/log"] == path.read_bytes()

@@ -249,9 +249,15 @@ class ServiceToken:
 
 @dataclass(frozen=True)
 class ServiceLog:
-    """The last lines of the replicas' logs."""
+    """The last lines of the replicas' logs, and lines about what was cut from the logs before them."""
 
     text: str
+    cut: Tuple[str, ...] = ()
+
+    def complete(self) -> str:
+        """Return the text, after the lines about cuts that it does not have itself."""
+        known = set(self.text.splitlines())
+        return "\n".join([*(line for line in self.cut if line not in known), self.text])
 
 
 def check_service_name(name: str) -> None:

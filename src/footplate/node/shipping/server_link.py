@@ -137,6 +137,9 @@ class Link:
     def append_log(self, run: str, path: str, offset: int, data: bytes, replace: bool) -> int:
         return self._api.files.append_log(run, path, data, offset, replace, self._sender)
 
+    def read_log(self, path: str, offset: int, limit: int) -> bytes:
+        return b"".join(self._api.files.read(self._run, path, offset=offset, limit=limit))
+
     def append_journal(self, run: str, writer: str, part: str, offset: int, data: bytes, system: bool) -> int:
         return self._api.metrics.append(run, writer, part, data, offset, system)
 

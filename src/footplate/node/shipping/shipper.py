@@ -13,6 +13,7 @@ from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiec
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format
 from footplate.node.node_directory import NodeFolder, regular_files
+from footplate.node.shipping import log_limit
 from footplate.node.snapshot import SourceFiles
 from footplate.shipping.journals import JournalPiece, JournalShipper
 from footplate.shipping.logs import LogShipper
@@ -63,6 +64,7 @@ class NodeShipper:
         sizes: dict[str, int] = orders.shipped.get("logs") or {}
         journals: dict[str, int] = orders.shipped.get("journals") or {}
         self._log_shipper = LogShipper(server, orders.run, lambda name: sizes.get(name, 0), bases)
+        self._log_limit, self._bases = orders.log_limit, bases or {}
         self._journal_shipper = JournalShipper(
             server, lambda run, writer, part: journals.get(f"{run}/{writer}.{part}", 0)
         )
@@ -98,6 +100,7 @@ class NodeShipper:
     def gather(self, writers_are_dead: bool = False) -> Gathered:
         """Return the next pieces of all files that have little to ship; `ship` sends those of the others."""
         found = Gathered()
+        self._cut_logs()
         for name, path in self._log_files():
             if len(found.pieces) >= MOST_PIECES:
                 found.complete = False
@@ -108,6 +111,21 @@ class NodeShipper:
             if not samples or writers_are_dead or self._clock() >= self._samples_due:
                 self._gather_journal(found, run, writer, writers_are_dead, samples)
         return found
+
+    def _cut_logs(self) -> None:
+        """Cut the logs of ranks that are too large."""
+        if self._log_limit is None:
+            return
+        for name, path in regular_files(self._folder.logs, self._folder.path):
+            try:
+                if log_limit.cut(path, self._log_limit, self._bases.get(name, 0)):
+                    self._log_shipper.forget(name)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._say(f"{name} stays whole, because it cannot be cut: {error}")
+                self._log_limit = None
+                return
 
     def _gather_log(self, found: Gathered, name: str, path: str) -> None:
         try:

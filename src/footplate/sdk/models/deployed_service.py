@@ -153,6 +153,8 @@ class DeployedService:
     def get_logs(self, num_lines: int = 5000, init: bool = False) -> str:
         """Return the last lines that the replicas of the newest version wrote.
 
+        A first line says how much was cut from a log that was too large.
+
         Args:
             num_lines: How many lines.
             init: Accepted and ignored.
@@ -160,7 +162,8 @@ class DeployedService:
         Returns:
             The text.
         """
-        return self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines).text
+        logs = self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines)
+        return logs.complete()
 
     def get_keys(self) -> Tuple[str, str]:
         """Return the two keys of the service.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from footplate.domain.orders import CUT_MARK
 from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
     READY,
@@ -299,7 +300,7 @@ class EndpointService:
             raise NotFound(f"service {name!r} has no version {version}", f"its versions are {known}")
         children = [child.id for child in self._runs.children(wanted[-1])]
         texts = [text for child in children if (text := self._log(child, lines))]
-        return ServiceLog("\n".join(texts))
+        return ServiceLog("\n".join(texts), tuple(line for child in children for line in self._cut_lines(child)))
 
     def _log(self, run: str, lines: int) -> str:
         found: list[str] = []
@@ -308,6 +309,11 @@ class EndpointService:
             data = self._store.logs.read(run, path, max(0, size - 400 * lines), 400 * lines)
             found += data.decode("utf-8", "replace").splitlines()
         return "\n".join(found[-lines:])
+
+    def _cut_lines(self, run: str) -> list[str]:
+        """Return the first lines of logs that were too large, which say what was cut."""
+        heads = [self._store.logs.read(run, path, 0, 512).split(b"\n")[0] for path in LOGS]
+        return [head.decode("utf-8", "replace") for head in heads if head.startswith(CUT_MARK)]
 
     # ── Workers on other machines ─────────────────────────────────────────────────────────────────────────────────────
 

@@ -72,7 +72,7 @@ def replace(path: Path, temporary: Path, offset: int, data: bytes) -> int:
         kept = read(path, 0, offset)
         temporary.parent.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, kept + data, durable=False, temporary=temporary)
+        atomic_write(path, kept + data, durable=False, mode=0o600, temporary=temporary)
         return len(kept) + len(data)
 
 

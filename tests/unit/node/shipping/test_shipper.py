@@ -60,10 +60,11 @@ class World:
         self.said: list[str] = []
         self.now = 100.0
 
-    def shipper(self, **shipped: Any) -> NodeShipper:
+    def shipper(self, log_limit: int | None = None, **shipped: Any) -> NodeShipper:
         orders = NodeOrders(
             run="run_1", node=0, attempt=1, ready=True, stop=False, program=Program(), lock=Lock("", "", {}),
             snapshot=None, variables={}, watch=("logs",), shipped=shipped,
+            log_limit=log_limit,
         )  # fmt: skip
         return NodeShipper(self.server, self.folder, orders, self.said.append, clock=lambda: self.now)
 
@@ -262,3 +263,16 @@ def test_more_pieces_than_a_shipment_holds_wait_for_the_next(world: World) -> No
     assert len(found.pieces) == MOST_PIECES and not found.complete
     found.confirm(MOST_PIECES)
     assert len(shipper.gather().pieces) == 1
+
+
+@pytest.mark.parametrize("limit", [None, 1 << 20])
+def test_logs_of_ranks_are_cut_at_the_limit_and_others_are_not(world: World, limit: int | None) -> None:
+    for folder in (world.logs, world.watched):
+        (folder / "log.txt").write_bytes(b"some line\n" * 200_000)
+    shipper = world.shipper(limit)
+    shipper.gather()
+    world.ship_all(shipper)
+    assert world.server.logs["log.txt"].startswith("──── cut: 1,".encode()) == (limit is not None)
+    assert (len(world.server.logs["log.txt"]) < 1 << 20) == (limit is not None)
+    assert world.server.logs["log.txt"] == (world.logs / "log.txt").read_bytes()
+    assert len(world.server.logs["logs/log.txt"]) == 2_000_000
