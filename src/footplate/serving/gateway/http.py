@@ -74,6 +74,7 @@ class HttpRequest:
     response: HttpResponse | None = None  # known before the body
 
 
+_NO_REQUEST = HttpRequest()
 Respond = Callable[[HttpResponse], None]
 
 
@@ -134,6 +135,8 @@ class HttpConnection(asyncio.Protocol):
         for request in self._waiting:  # the service still has the current one
             self._release(request)
         self._waiting.clear()
+        self._parts.clear()
+        self._parser = None  # it refers to this object: both would wait for the collector of cycles
 
     def data_received(self, data: bytes) -> None:
         if self._closing or self._is_deaf:
@@ -239,8 +242,9 @@ class HttpConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._is_deaf:
             return
-        request, self._is_arriving = self._request, False
-        request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        request, parts, self._is_arriving = self._request, self._parts, False
+        self._request, self._parts = _NO_REQUEST, []  # an idle connection keeps no body
+        request.body = parts[0] if len(parts) == 1 else b"".join(parts)
         request.keep_alive = request.keep_alive and self._parser.should_keep_alive()
         self._is_deaf = not request.keep_alive
         self._enqueue(request)

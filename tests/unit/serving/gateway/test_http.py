@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import gc
+import tracemalloc
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -237,6 +239,46 @@ def test_bodies_wait_for_memory_and_are_refused_when_there_is_none() -> None:
         assert application.memory.used == 0
 
     served(scenario, memory=4 << 20)
+
+
+@pytest.fixture
+def traced() -> Iterator[Callable[[], int]]:
+    """Return the bytes of Python objects, without help from the collector of cycles: it may run hours later."""
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    yield lambda: tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    gc.enable()
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize("end", ["unfinished", "waiting", "in_hand", "answered", "idle"])
+def test_bodies_are_freed_with_their_request(traced: Callable[[], int], end: str, chunked: bool) -> None:
+    body = b"x" * (1 << 20)
+    message = post("/later" if end in ("waiting", "in_hand") else "/", body)
+    if chunked:
+        message = message.replace(b"Content-Length: 1048576", b"Transfer-Encoding: chunked")
+        message = message.replace(body, b"100000\r\n" + body + b"\r\n0\r\n\r\n")
+
+    async def scenario(application: Application, connect: Connect) -> None:
+        before = traced()
+        for _ in range(8):
+            reader, writer = await connect()
+            writer.write(message[:-1] if end == "unfinished" else message * (2 if end == "waiting" else 1))
+            await settled()
+            if end in ("answered", "idle"):
+                assert (await answer(reader))[0] == 200
+            if end != "idle":
+                writer.transport.abort()
+            await settled()
+        while application.later:
+            application.answer()
+        await settled()
+        assert application.memory.used == 0
+        assert traced() - before < len(body)
+
+    served(scenario)
 
 
 def test_an_answer_that_nobody_reads_is_given_up() -> None:
