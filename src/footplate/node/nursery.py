@@ -47,7 +47,6 @@ ENDING_SECONDS = 0.05
 _MOST_NODES = 100
 """Nodes that one process serves: a small leak must not grow for ever."""
 
-_KEPT = {0, 1, 2, LOCK_NUMBER, REQUESTS_NUMBER}
 _IMPORTED_LATER = (
     *agent.IMPORTED_MEANWHILE,
     "ctypes",
@@ -162,14 +161,15 @@ def _become_agent(request: dict[str, Any], lock: int, requests: int) -> None:
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _take_files(request["log"], lock, requests)
         following = NextRequests()
         while True:
-            _take_files(request["log"], lock, requests)
             code, is_over = _work_on(request)
             found = following.wait() if is_over else None
             if found is None:
                 break
-            request, lock, requests = json.loads(found[0]), found[1], REQUESTS_NUMBER
+            request = json.loads(found[0])
+            _take_files(request["log"], found[1], REQUESTS_NUMBER)
     except SystemExit as exit:
         code = exit.code if isinstance(exit.code, int) else 64
     except BaseException:
@@ -258,10 +258,11 @@ class IdleAgents:
 
 
 class NextRequests:
-    """The agent's end of its socket."""
+    """The agent's end of its socket. Files that are open from the beginning, as libffi's is, are not left of a node."""
 
     def __init__(self) -> None:
         self._served = 0
+        self._open_before = _open_files()
 
     def wait(self) -> tuple[bytes, int] | None:
         """Return the next request and its lock; None if this process has to end instead.
@@ -269,7 +270,7 @@ class NextRequests:
         The caller has blocked the signals that stop an agent, and they are blocked again afterwards.
         """
         self._served += 1
-        if self._served >= _MOST_NODES or not _has_nothing_left():
+        if self._served >= _MOST_NODES or not _has_nothing_left(self._open_before):
             return None
         for number in (*stopping.SIGNALS, stopping.WARNING, signal.SIGALRM):
             signal.signal(number, signal.SIG_DFL)
@@ -282,12 +283,16 @@ class NextRequests:
         return (message, files[0]) if message else None
 
 
-def _has_nothing_left() -> bool:
+def _has_nothing_left(open_before: set[str]) -> bool:
     """Whether this process is as good as a new one."""
     if signal.sigpending() or not process_tree.has_no_descendants() or not _has_one_thread():
         return False
-    listed = {int(name) for name in os.listdir("/proc/self/fd")}
-    return len(listed) == len(_KEPT) + 1 and listed > _KEPT  # one is that of the listing itself
+    return _open_files() == open_before
+
+
+def _open_files() -> set[str]:
+    """Return the numbers of open files, that of the listing included: the lowest free one, so equal sets are equal."""
+    return set(os.listdir("/proc/self/fd"))
 
 
 def _has_one_thread() -> bool:
