@@ -1,4 +1,4 @@
-"""Requirements adapted to this machine: Open MPI where none is installed, CPU builds where no GPU is, without packages
+"""Requirements adapted to a machine: Open MPI where none is installed, CPU builds where no GPU is, without packages
 that need one, and later versions of packages that have no wheels for a Python that can run jobs, such as TensorFlow 2
 in place of version 1.
 
@@ -16,6 +16,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from footplate.environments import machine
+from footplate.environments.base import ResolverSettings
 from footplate.environments.requirements import is_option, name_of, normalize
 
 MPI = "mpi"
@@ -80,9 +82,8 @@ def needs_mpi(options: Mapping[str, Any], lines: Sequence[str]) -> bool:
     return bool(options.get(MPI)) or any(name_of(line) == "mpi4py" for line in lines)
 
 
-def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool) -> Adapted:
-    """Return the requirements for this machine. `mpi`: the run needs an MPI that the machine lacks; `cpu_builds`: it
-    will find no GPU."""
+def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, settings: ResolverSettings) -> Adapted:
+    """Return the requirements for the machine of the settings. `mpi`: the run needs an MPI that the machine lacks."""
     found = Adapted(list(lines), list(soft))
     if mpi:
         _add_mpi(found)
@@ -91,9 +92,10 @@ def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, cpu_builds: bool
     _replace(found, _first_with_wheels, "there are no wheels for Python 3.8 or newer, which jobs need")
     if any(map(_is_old_keras, found.lines)):
         _replace(found, _tensorflow_for_old_keras, "Keras before 2.4 fails with TensorFlow 2.3 and newer")
-    if cpu_builds:
-        _replace(found, _cpu_build, "this machine has no GPU")
-        _leave_out_gpu_packages(found)
+    if settings.cpu_builds:
+        no_gpu = machine.without_gpu(settings)
+        _replace(found, _cpu_build, no_gpu)
+        _leave_out_gpu_packages(found, no_gpu)
     found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
     return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
 
@@ -118,10 +120,10 @@ def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: s
             found.warnings.append(f"{line}: {why}; {other} is installed instead")
 
 
-def _leave_out_gpu_packages(found: Adapted) -> None:
+def _leave_out_gpu_packages(found: Adapted, no_gpu: str) -> None:
     for line in [line for line in found.lines if _GPU_ONLY.fullmatch(name_of(line) or "")]:
         found.lines.remove(line)
-        found.warnings.append(f"{line}: this machine has no GPU, and the package needs one; it is left out")
+        found.warnings.append(f"{line}: {no_gpu}, and the package needs one; it is left out")
 
 
 def _mpi4py_with_wheels(wanted: Requirement) -> str | None:

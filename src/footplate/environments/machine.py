@@ -120,6 +120,10 @@ def label(settings: ResolverSettings) -> str:
     return "this machine" if settings.node is None else "the nodes of this compute target"
 
 
+def without_gpu(settings: ResolverSettings) -> str:
+    return f"{label(settings)} {'has' if settings.node is None else 'have'} no GPU"
+
+
 def installed(settings: ResolverSettings) -> list[Python]:
     """Return the Pythons that can run a job there."""
     node = settings.node

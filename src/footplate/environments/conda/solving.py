@@ -250,7 +250,7 @@ def _adapt(
     has_mpi |= machine.has_mpi(settings) and not spec.options.get("docker")
     return adaptations.adapt(
         without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
-        mpi=adaptations.needs_mpi(spec.options, request.pip) and not has_mpi, cpu_builds=settings.cpu_builds,
+        mpi=adaptations.needs_mpi(spec.options, request.pip) and not has_mpi, settings=settings,
     )  # fmt: skip
 
 

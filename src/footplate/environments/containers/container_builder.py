@@ -68,9 +68,7 @@ class ContainerBuilder:
                 return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
         cleaned, warnings = _packages(spec, reason)
         mpi = spec.builder != "existing" and adaptations.needs_mpi(spec.options, cleaned) and not _has_mpi(engine, here)
-        adapted = adaptations.adapt(
-            without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings.cpu_builds
-        )
+        adapted = adaptations.adapt(without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings)
         lines = adapted.lines
         _refuse_recipes(lines)
         python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), images.label(base.get("image")))
