@@ -134,6 +134,13 @@ def _find(path: str, name: Optional[str]) -> str:
         for candidate in (_file_name(str(name)), str(name)):
             if os.path.isfile(os.path.join(folder, candidate)):
                 return os.path.join(folder, candidate)
+    if name:
+        what = f"there is no run configuration {name!r} in {path!r}"
+    elif os.path.exists(path):
+        what = f"{path!r} is a directory and not a run configuration"
+    else:
+        what = f"there is no run configuration {path!r}"
+        folders = [os.path.dirname(path) or "."]
     there = sorted(
         entry[: -len(SUFFIX)]
         for folder in folders
@@ -142,7 +149,7 @@ def _find(path: str, name: Optional[str]) -> str:
         if entry.endswith(SUFFIX)
     )
     raise UserErrorException(
-        f"there is no run configuration {name!r} in {path!r}" if name else f"{path!r} is not a run configuration",
+        what,
         hint=f"the configurations there are {', '.join(there)}"
         if there
         else "save one first: run_config.save(path, name)",

@@ -201,8 +201,12 @@ def test_missing_configurations_are_named(tmp_path: Path):
     with pytest.raises(UserErrorException, match="'other'") as caught:
         RunConfiguration.load(str(tmp_path), "other")
     assert "the configurations there are train" in str(caught.value)
-    with pytest.raises(UserErrorException, match="is not a run configuration"):
+    with pytest.raises(UserErrorException, match="is a directory and not a run configuration"):
         RunConfiguration.load(str(tmp_path))
+    missing = str(tmp_path / ".azureml" / "tran.runconfig")
+    with pytest.raises(UserErrorException, match="there is no run configuration") as caught:
+        RunConfiguration.load(missing)
+    assert repr(missing) in str(caught.value) and "the configurations there are train" in str(caught.value)
     RunConfiguration.delete(str(tmp_path), "train")
     with pytest.raises(UserErrorException, match="'train'"):
         RunConfiguration.delete(str(tmp_path), "train")
