@@ -44,6 +44,34 @@ def test_show_names_the_commit_and_no_value_of_lists_and_images(footplate: Any) 
     assert len(footplate.json("runs", "show", "latest")["tags"]["mlflow.model.net"]) == 1500
 
 
+def test_list_and_show_reveal_that_a_run_has_children(footplate: Any) -> None:
+    footplate.write(
+        "train.py",
+        "import sys",
+        "from azureml.core import Run",
+        "for number in range(int(sys.argv[1])):",
+        "    with Run.get_context().child_run() as child:",
+        "        child.log('fold', number)",
+    )
+    footplate("run", "--wait", "--no-stream", "train.py", "0")
+    alone = footplate("runs", "list")
+    assert "child" not in alone.stderr
+    assert "children" not in footplate("runs", "show", "latest").stdout
+    footplate("run", "--wait", "--no-stream", "train.py", "5")
+    run = footplate.json("runs", "list", "-n", "1")[0]
+    assert run["has_children"]
+    assert f"{run['id']} has child runs; to see them, add --children" in footplate("runs", "list").stderr
+    children = [view for view in footplate.json("runs", "list", "--children") if view["parent"] == run["id"]]
+    lines = footplate("runs", "show", "latest").stdout.splitlines()
+    shown = dict(line.split(None, 1) for line in lines if len(line.split()) > 1)
+    oldest = [view["id"] for view in reversed(children)]
+    assert len(oldest) == 5
+    assert shown["children"] == f"5 runs: {', '.join(oldest[:3])}, …"
+    table = footplate("runs", "list", "--children")
+    assert table.stdout.splitlines()[0].split()[:2] == ["ID", "PARENT"]
+    assert "has child runs" not in table.stderr
+
+
 def test_umask_000_leaves_nothing_writable_for_others(footplate: Any, home: Path) -> None:
     footplate.write("train.py", "import os", "os.makedirs('outputs/deep')", "open('outputs/deep/x', 'w').write('1')")
     before = os.umask(0)

@@ -150,6 +150,7 @@ class RunView:
     started: Optional[float] = None
     ended: Optional[float] = None
     parent: Optional[str] = None
+    has_children: bool = False
     name: Optional[str] = None
     display_name: Optional[str] = None
     description: Optional[str] = None

@@ -351,10 +351,10 @@ def _summary(row: Row[Any]) -> ChildMetric:
 def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
     return RunView(
         **_shared(row), experiment=row.experiment_name, experiment_id=row.experiment_id, number=row.number,
-        kind=row.kind, type=row.type, status=row.status, parent=row.parent_id, name=row.name,
-        display_name=row.display_name, description=row.description, target=row.target, snapshot=row.snapshot,
-        tags=labels.tags, properties=labels.properties, parameters=labels.parameters, created_by=row.created_by,
-        archived=row.archived, spec=spec,
+        kind=row.kind, type=row.type, status=row.status, parent=row.parent_id, has_children=row.has_children,
+        name=row.name, display_name=row.display_name, description=row.description, target=row.target,
+        snapshot=row.snapshot, tags=labels.tags, properties=labels.properties, parameters=labels.parameters,
+        created_by=row.created_by, archived=row.archived, spec=spec,
     )  # fmt: skip
 
 

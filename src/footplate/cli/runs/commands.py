@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Mapping
@@ -56,6 +57,7 @@ from footplate.sdk.runs import snapshots
 from footplate.sdk.session import Session, user_name
 
 _MLFLOW = "mlflow."
+_NAMED_CHILDREN = 3
 """Tags that MLflow sets for itself, up to kilobytes of JSON; `runs tag` and `--json` show them."""
 
 
@@ -70,7 +72,8 @@ def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
     if as_json:
         emit(to_json(view))
         return
-    pairs([*_identity(view), *_data(session, view), ("checkpoints", _checkpoints(session, view)), *_reasons(view)])
+    related = [("children", _children(session, view)), *_data(session, view)]
+    pairs([*_identity(view), *related, ("checkpoints", _checkpoints(session, view)), *_reasons(view)])
 
 
 def _reasons(view: RunView) -> list[tuple[str, Any]]:
@@ -148,6 +151,17 @@ def _data(session: Session, view: RunView) -> list[tuple[str, Any]]:
     uses = session.api.datasets.of_run(view.id)
     named = [(use.role, f"{use.dataset_name}:{use.version}" if use.dataset_name else use.dataset) for use in uses]
     return [(verb, ", ".join(name for role, name in named if role == verb)) for verb in ("read", "wrote")]
+
+
+def _children(session: Session, view: RunView) -> str | None:
+    """Return number and ids of the child runs, the oldest first. `runs list --children` has all of them."""
+    if not view.has_children:
+        return None
+    total = session.api.runs.count(view.workspace, parent=view.id)
+    oldest = session.api.runs.list(view.workspace, parent=view.id, ascending=True, limit=_NAMED_CHILDREN)
+    ids = [child.id for child in itertools.islice(oldest, _NAMED_CHILDREN)]
+    number = f"more than {total.count} runs" if total.more else counted(total.count, "run")
+    return f"{number}: {', '.join(ids)}{', …' if total.count > len(ids) else ''}"
 
 
 def _checkpoints(session: Session, view: RunView) -> str | None:

@@ -83,7 +83,7 @@ def list_runs(
     **which: Any,
 ) -> None:
     """List runs, newest first."""
-    shown: list[str] = cells.split_columns(columns) if columns else [*_DEFAULT]
+    shown = cells.split_columns(columns) if columns else _default_columns(which["children"])
     chosen = None if fields in (None, _EVERYTHING) else cells.split_columns(str(fields))
     metric = (sort or "").removeprefix("-").removeprefix("metrics.")
     if metric and not columns:
@@ -107,6 +107,8 @@ def list_runs(
         views = list(found)
         _print(views, shown)
         _say_rest(workspace, query, len(views), which["limit"])
+        if not which["children"]:
+            _say_children([view.id for view in views if view.has_children])
 
 
 @runs.command()
@@ -176,6 +178,16 @@ def _say_rest(workspace: Workspace, query: dict[str, Any], shown: int, limit: in
         say(f"{shown} of more than {total.count} runs; --csv and --json print all of them")
     elif total.count > shown:
         say(f"{shown} of {total.count} runs; for more, use --limit {total.count}")
+
+
+def _say_children(parents: Sequence[str]) -> None:
+    if parents:
+        have = f"{parents[0]} has" if len(parents) == 1 else f"{len(parents)} of these runs have"
+        say(f"{have} child runs; to see them, add --children")
+
+
+def _default_columns(children: bool) -> list[str]:
+    return ["id", "parent", *_DEFAULT[1:]] if children else [*_DEFAULT]
 
 
 def _query(which: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import and_, bindparam, false, func, insert, select, update
+from sqlalchemy import and_, bindparam, exists, false, func, insert, select, update
 
 from footplate.domain.records import Stage
 from footplate.domain.runs import run_status
@@ -14,7 +14,7 @@ HOLDING = tuple(stage.value for stage in run_status.HOLDS_NODES)
 HAS_NODES = runs.c.kind.in_(kinds_with_nodes())
 
 _c = runs.c
-_parents = runs.alias("parents")
+_parents, _children = runs.alias("parents"), runs.alias("children")
 _records = select(runs, run_specs.c.spec).join(run_specs, run_specs.c.run == _c.key)
 
 RECORD = _records.where(_c.id == bindparam("run"))
@@ -29,9 +29,11 @@ HOME = (
     .where(experiments.c.key == bindparam("experiment"))
 )
 CREATED_BY = select(_c.created_by).where(_c.key == bindparam("key"))
+# With the workspace, this is one step in an index, however many children there are.
+_has_children = exists().where(_children.c.workspace == _c.workspace, _children.c.parent == _c.key)
 VIEWS = (
     select(runs, experiments.c.name.label("experiment_name"), experiments.c.id.label("experiment_id"))
-    .add_columns(_parents.c.id.label("parent_id"))
+    .add_columns(_parents.c.id.label("parent_id"), _has_children.label("has_children"))
     .join(experiments, experiments.c.key == _c.experiment)
     .outerjoin(_parents, _parents.c.key == _c.parent)
     .where(_c.key.in_(bindparam("keys", expanding=True)))
