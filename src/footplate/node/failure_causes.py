@@ -90,6 +90,12 @@ def _hint_about(exception: str, message: str, note: Mapping[str, Any]) -> str:
         return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {told}"
     if about_numpy := numpy_hint(message, note.get("numpy")):
         return f"{about_numpy}; {told}"
+    moved = re.match(r"(cannot import name|No module named) '(sklearn\.externals\.)?(joblib|six)'", message)
+    if moved and "sklearn.externals" in message:
+        return (
+            f"write `import {moved[3]}`, which scikit-learn has not contained since 0.23, or name the run's packages: "
+            f"environments that Footplate builds have the old name; {told}"
+        )
     missing = re.match(r"No module named '([^'.]+)", message) if exception == "ModuleNotFoundError" else None
     if missing is None:
         return told

@@ -47,6 +47,20 @@ def test_a_missing_module_gets_a_hint() -> None:
 @pytest.mark.parametrize(
     "exception, message",
     [
+        ("ImportError", "cannot import name 'joblib' from 'sklearn.externals' (/venv/sklearn/externals/__init__.py)"),
+        ("ModuleNotFoundError", "No module named 'sklearn.externals.joblib'"),
+    ],
+)
+def test_joblib_inside_a_newer_sklearn_gets_a_hint(exception: str, message: str) -> None:
+    hint = str(must(of(1, {"exception": exception, "exception_message": message, "code": 1})).hint)
+    assert hint.startswith("write `import joblib`") and "add_pip_package" not in hint
+    other = {"exception": "ImportError", "exception_message": "cannot import name 'joblib' from 'mine' (mine.py)"}
+    assert "import joblib" not in str(must(of(1, other)).hint)
+
+
+@pytest.mark.parametrize(
+    "exception, message",
+    [
         ("ModuleNotFoundError", "No module named 'numpy._core'"),
         ("ModuleNotFoundError", "No module named 'numpy._core.multiarray'"),
         ("ValueError", "<class 'numpy.random._mt19937.MT19937'> is not a known BitGenerator module."),
