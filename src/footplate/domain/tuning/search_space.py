@@ -109,7 +109,7 @@ def draw_one(kind: str, arguments: List[Any], generator: random.Random) -> Any:
 def quantize(value: float, step: float) -> float:
     """Round to a multiple of `step`; whole steps give whole numbers."""
     rounded = round(value / step) * step
-    return int(rounded) if float(step).is_integer() else rounded
+    return int(rounded) if float(step).is_integer() else float(f"{rounded:.15g}")  # 0.6, not 0.6000000000000001
 
 
 def perturb(kind: str, arguments: List[Any], value: Any, generator: random.Random) -> Any:

@@ -34,6 +34,11 @@ def test_quantized_values_are_multiples_of_the_step(kind: str, arguments: list[f
     assert len(set(values)) > 3
 
 
+def test_quantized_values_print_with_the_digits_of_the_step() -> None:
+    assert [str(search_space.quantize(number * 0.1 + 0.01, 0.1)) for number in (3, 6, 7)] == ["0.3", "0.6", "0.7"]
+    assert str(search_space.quantize(1.3e-6, 5e-7)) == "1.5e-06"
+
+
 def test_randint_excludes_its_upper_bound() -> None:
     assert set(draws(["randint", [3]])) == {0, 1, 2}
 
