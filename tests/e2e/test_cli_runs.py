@@ -81,7 +81,7 @@ def test_umask_000_leaves_nothing_writable_for_others(footplate: Any, home: Path
     finally:
         os.umask(before)
     assert (home / "server.json").stat().st_mode & 0o777 == 0o600
-    tops = [home / name for name in ("runs", "logs", "runtime", "work", "clock", "migrate.lock")]
+    tops = [home / name for name in ("runs", "cache", "logs", "runtime", "work", "clock", "migrate.lock")]
     written = [path for top in tops for path in (top, *top.rglob("*")) if path.exists() and not path.is_symlink()]
     assert len(written) > 10
     assert [str(path) for path in written if path.stat().st_mode & 0o002] == []

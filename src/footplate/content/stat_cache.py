@@ -128,9 +128,11 @@ class StatCache:
         body = marshal.dumps((trusted, raw, _with_uncertain(watch.others, trusted)))
         data = len(head).to_bytes(4, "little") + head + body
         with contextlib.suppress(OSError):  # without a cache the next scan takes longer, nothing else
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            folder = os.path.dirname(self._path)
+            for each in (os.path.dirname(folder), folder):  # what others may write decides what a snapshot contains
+                os.makedirs(each, 0o700, exist_ok=True)
             checksum = binascii.crc32(data).to_bytes(4, "little")
-            atomic_write(self._path, b"".join((_MAGIC, checksum, data)), durable=False)
+            atomic_write(self._path, b"".join((_MAGIC, checksum, data)), durable=False, mode=0o600)
 
     def _is_settled(self, what: What) -> bool:
         if not isinstance(what, tuple):
