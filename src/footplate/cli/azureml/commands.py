@@ -53,7 +53,8 @@ def _as_json(one: Finding) -> dict[str, object]:
 
 def _print(one: Finding) -> None:
     state = paint(one.state.ljust(len(UNREADABLE)), fg=_COLORS[one.state])
-    click.echo(f"{one.place}: {state} {one.name}" + (f": {one.message}" if one.message else ""))
+    name = [] if one.name == one.place.file else [one.name]
+    click.echo(f"{one.place}: {state} {': '.join([*name, *([one.message] if one.message else [])])}")
     if one.hint:
         click.echo(f"  {paint('hint:', sys.stdout, fg='cyan')} {one.hint}")
 

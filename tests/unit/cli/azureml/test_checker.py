@@ -233,3 +233,9 @@ def test_the_command_prints_lines_and_sets_the_exit_code(tmp_path: Path) -> None
     (tmp_path / "fine.py").write_text("from azureml.core import Run\n")
     fine = CliRunner().invoke(azureml, ["check", "--all", str(tmp_path / "fine.py")], standalone_mode=False)
     assert fine.return_value == 0 and "fine.py:1: works      azureml.core.Run" in fine.output
+
+
+def test_a_file_that_is_not_python_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text("x = 1\ndef f(:\n")
+    done = CliRunner().invoke(azureml, ["check", str(tmp_path / "bad.py")], standalone_mode=False)
+    assert f"{tmp_path / 'bad.py'}:2: unreadable not Python: " in done.output
