@@ -112,8 +112,11 @@ def notices(tree: source_tree.SourceTree, kept: Sequence[str]) -> List[str]:
     sizes = {} if tree.is_known else tree.sizes()  # an unchanged folder was reported before
     if sum(sizes.values()) > LARGE:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:_MOST_NAMED]
-        words = ", ".join(f"{path} ({readable_size(sizes[path])})" for path in largest)
-        notices.append(f"the snapshot is large: {_amount(sizes)}; the largest are {words}; {_LEAVE_OUT}")
+        # A file of less than a hundredth of the first one's size would not help.
+        named = [path for path in largest if sizes[path] * 100 >= sizes[largest[0]]]
+        words = ", ".join(f"{path} ({readable_size(sizes[path])})" for path in named)
+        are = "are" if len(named) > 1 else "is"
+        notices.append(f"the snapshot is large: {_amount(sizes)}; the largest {are} {words}; {_LEAVE_OUT}")
     return notices
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from footplate.content.source_tree import scan
@@ -28,10 +29,14 @@ def test_early_outputs_are_counted_at_every_submit(tmp_path: Path) -> None:
 
 
 def test_a_large_snapshot_is_reported_with_its_largest_files(tmp_path: Path) -> None:
-    for number, size in enumerate((LARGE - 100, 300, 200, 10)):
+    for number, size in enumerate((LARGE - 100, LARGE // 2, 200, 10)):
         with open(tmp_path / f"{number}.bin", "wb") as file:
             file.truncate(size)
     assert notices(scan(str(tmp_path)), ()) == [
-        "the snapshot is large: 4 files (300.0 MB); the largest are 0.bin (300.0 MB), 1.bin (300 B), 2.bin (200 B); "
-        + LEAVE_OUT
+        f"the snapshot is large: 4 files (450.0 MB); the largest are 0.bin (300.0 MB), 1.bin (150.0 MB); {LEAVE_OUT}"
+    ]
+    os.truncate(tmp_path / "0.bin", LARGE * 2)
+    os.truncate(tmp_path / "1.bin", 100)
+    assert notices(scan(str(tmp_path)), ()) == [
+        f"the snapshot is large: 4 files (600.0 MB); the largest is 0.bin (600.0 MB); {LEAVE_OUT}"
     ]
