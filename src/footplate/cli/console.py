@@ -48,6 +48,7 @@ _OPTIONS = {
     r"PyTorchConfiguration\('Gloo', …\)": "--distribution torch --backend gloo",
     r"\bmax_attempts\b": "--attempts",
     r"\bmemory_gb\b": "--memory-gb",
+    r"\bmodel_framework='(\w+)'": r"--framework \1",
     r"\bmodel_framework\b": "--framework",
     r"\bInferenceConfig\(entry_script=…\)": "--script FILE",
     r"\bservice\.(get_logs\(\)|state), or: ": "",

@@ -142,7 +142,7 @@ def list_workspaces(as_json: bool) -> None:
     except UserErrorException:
         here = ""
     rows = [(_mark(v, here), v.name, v.resource_group, v.subscription_id, ago(v.created)) for v in views]
-    table(("", "NAME", "RESOURCE GROUP", "SUBSCRIPTION", "CREATED"), rows)
+    table(("", "name", "resource group", "subscription", "created"), rows)
 
 
 def _mark(view: WorkspaceView, here: str) -> str:

@@ -162,6 +162,7 @@ def test_key_value_options() -> None:
         ("see service.get_logs(), or: footplate endpoints logs svc", "see footplate endpoints logs svc"),
         ("deploy with a larger memory_gb", "deploy with a larger --memory-gb"),
         ("give an entry script: InferenceConfig(entry_script=…)", "give an entry script: --script FILE"),
+        ("register it with model_framework='Onnx'", "register it with --framework Onnx"),
         ("use another node", "use another node"),
     ],
 )
