@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # an agent starts sooner without it
 Say = Callable[[str], None]
 """Takes one line of a log as soon as it is known."""
 
+OLDEST = (3, 8)
+"""The oldest Python that jobs may have."""
+
 
 class ResolverSettings(Value):
     """Where environments are kept, and the rules for resolving them.

@@ -15,14 +15,13 @@ from footplate.domain.inherited_variables import build_variables
 from footplate.domain.locks import MPI
 from footplate.domain.orders import Lock
 from footplate.domain.values import replace
-from footplate.environments.base import Interpreter, ResolverSettings, Say, make_lock
+from footplate.environments.base import OLDEST, Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
 
 if TYPE_CHECKING:  # an agent starts sooner without it
     from footplate.domain.specs import EnvironmentSpec
 
-OLDEST = (3, 8)
 _PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
 _HINT = (
     "a run without an environment uses the Python that submits it. Name its packages instead: footplate run -r FILE or "

@@ -12,8 +12,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, machine, pythons, uv_errors
 from footplate.environments.adaptations import Adapted
-from footplate.environments.base import ResolverSettings, Say, make_lock
-from footplate.environments.existing import OLDEST
+from footplate.environments.base import OLDEST, ResolverSettings, Say, make_lock
 from footplate.environments.pins import Pins, Target, pin
 from footplate.environments.pythons import Python, Version
 from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml

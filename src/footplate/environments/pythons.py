@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Tuple
 
 from footplate.domain.inherited_variables import build_variables
-from footplate.environments.base import Say
+from footplate.environments.base import OLDEST, Say
 from footplate.environments.disk_usage import own_size
-from footplate.environments.existing import OLDEST
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 

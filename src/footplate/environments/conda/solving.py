@@ -27,11 +27,10 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, machine, pythons, recipes
 from footplate.environments.adaptations import Adapted
-from footplate.environments.base import ResolverSettings, Say, make_lock, without_prefix
+from footplate.environments.base import OLDEST, ResolverSettings, Say, make_lock, without_prefix
 from footplate.environments.conda import STORE, channels, names, records
 from footplate.environments.conda.authentication import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
-from footplate.environments.existing import OLDEST
 from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
 from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
 from footplate.environments.uv import uv_platform

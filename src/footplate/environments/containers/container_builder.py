@@ -22,6 +22,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, built_environments, conda, pythons, recipes
 from footplate.environments.base import (
+    OLDEST,
     BuildContext,
     Container,
     Interpreter,
@@ -33,7 +34,6 @@ from footplate.environments.base import (
 from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
-from footplate.environments.existing import OLDEST
 from footplate.environments.pins import Target, pin_with_installers
 from footplate.environments.requirements import clean, is_option, local_content, without_azureml
 from footplate.environments.url_credentials import NO_LOGINS, Logins
