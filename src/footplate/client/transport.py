@@ -382,9 +382,21 @@ def _encode(value: Any) -> bytes:
     try:
         return json_module.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"this cannot be sent as JSON: {error}", "send finite numbers, strings, lists and objects"
-        ) from None
+        words = ", ".join(_infinite(value)) or str(error)
+        message = f"this cannot be sent as JSON: {words}"
+        raise InvalidInput(message, "send finite numbers, strings, lists and objects") from None
+
+
+def _infinite(value: Any, name: str = "", within: Sequence[int] = ()) -> Iterator[str]:
+    """Yield the names and values of the numbers that JSON does not have."""
+    if id(value) in within:
+        return
+    if isinstance(value, float) and not math.isfinite(value):
+        yield f"{name} is {value}"
+    elif isinstance(value, (dict, list, tuple)):
+        known = cast("Any", value)
+        for key, item in known.items() if isinstance(value, dict) else enumerate(known):
+            yield from _infinite(item, f"{name}.{key}" if name else str(key), (*within, id(known)))
 
 
 def _target(path: str, query: Optional[Query]) -> str:

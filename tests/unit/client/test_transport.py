@@ -331,8 +331,14 @@ def test_socket_paths_with_odd_characters_survive():
 
 def test_values_outside_json_are_refused_before_sending(scripted, ok):
     server = scripted(lambda r: ok(b"1"))
-    with pytest.raises(InvalidInput, match="cannot be sent as JSON"):
-        Transport(server.endpoint).post("/x", {"value": float("nan")})
+    value = {"name": "x", "shares": {"1": 5.0, "2": float("nan")}, "rules": [{"seconds": float("inf")}]}
+    with pytest.raises(InvalidInput, match=r"as JSON: shares\.2 is nan, rules\.0\.seconds is inf"):
+        Transport(server.endpoint).post("/x", value)
+    with pytest.raises(InvalidInput, match="Object of type set"):
+        Transport(server.endpoint).post("/x", {"value": {1}})
+    value["rules"].append(value)
+    with pytest.raises(InvalidInput, match=r"0\.seconds is inf, value\.1\.shares\.2 is nan"):
+        Transport(server.endpoint).post("/x", {"value": value["rules"]})
     assert not server.requests
 
 

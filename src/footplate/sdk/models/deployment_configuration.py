@@ -18,6 +18,7 @@ from footplate.domain.serving.endpoints import (
     ServiceSettings,
     ServiceTls,
 )
+from footplate.domain.text import counted
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.warn import warn_caller, warn_without_effect, without_effect
@@ -70,7 +71,8 @@ class WebserviceDeploymentConfiguration:
             return before
         if before.minimum > 0:
             raise WebserviceException(
-                f"idle_seconds is {self.idle_seconds:g}, and the service always has {before.minimum} replicas",
+                f"idle_seconds is {self.idle_seconds:g}, and the service always has "
+                f"{counted(before.minimum, 'replica')}",
                 hint="let it stop all of them: service.update(autoscale_enabled=True, autoscale_min_replicas=0)",
             )
         return replace(before, idle_seconds=self.idle_seconds)
