@@ -175,7 +175,7 @@ def _place(name: str, pattern: str = "**") -> Optional[Tuple[Any, str]]:
 
 
 def _parts_of_mnist(dataset_filter: str) -> Tuple[str, ...]:
-    if dataset_filter not in _DIGITS:
+    if dataset_filter not in list(_DIGITS):  # not a lookup: users pass lists, which have no hash
         raise UserErrorException(f"dataset_filter is {dataset_filter!r}", hint=f"use {', '.join(_DIGITS)}")
     return _DIGITS[dataset_filter]
 
