@@ -122,6 +122,15 @@ def test_canceling_a_parent_cancels_its_children(house: House) -> None:
     assert house.status("child") == "Canceled"
 
 
+@pytest.mark.slow
+def test_canceling_a_parent_cancels_more_children_than_a_page_has(house: House) -> None:
+    house.submit("parent", kind="interactive", program=None)
+    for number in range(1001):
+        house.submit(f"child{number}", kind="interactive", program=None, parent="parent")
+    house.services.runs.cancel("parent")
+    assert {house.status(f"child{number}") for number in range(1001)} == {"Canceled"}
+
+
 def test_an_interactive_run_is_ended_by_its_client(house: House) -> None:
     assert house.submit("r1", kind="interactive", program=None).status == "Running"
     assert house.services.active_runs() == 0
