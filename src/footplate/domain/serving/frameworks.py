@@ -1,59 +1,95 @@
-"""Frameworks whose models are served without code, and the names of files by which they are recognized."""
+"""Frameworks whose models are served without code: one row for each."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Optional, Tuple
 
-SUFFIXES: Dict[str, str] = {
-    ".onnx": "Onnx",
-    ".keras": "TensorFlow",
-    ".h5": "TensorFlow",
-    ".pb": "TensorFlow",
-    ".pt2": "PyTorch",
-    ".pt": "PyTorch",
-    ".pth": "PyTorch",
-    ".ubj": "XGBoost",
-    ".xgb": "XGBoost",
-    ".lgb": "LightGBM",
-    ".joblib": "ScikitLearn",
-    ".pkl": "ScikitLearn",
-    ".pickle": "ScikitLearn",
+
+@dataclass(frozen=True)
+class Framework:
+    """How models of one framework are recognized, loaded and converted.
+
+    `loader` is the module in `serving/worker/loaders`. `suffixes` are endings of files that tell the framework.
+    `packages` are those that a worker needs, the framework first; orjson parses requests faster. `gpu_package` replaces
+    the first one where a GPU is to be used. `converters` are packages that convert models to ONNX and evaluate the
+    result.
+    """
+
+    loader: str
+    packages: Tuple[str, ...]
+    suffixes: Tuple[str, ...] = ()
+    gpu_package: Optional[str] = None
+    converters: Tuple[str, ...] = ()
+
+
+_TENSORFLOW = Framework(
+    loader="tensorflow",
+    packages=("tensorflow", "numpy", "orjson"),
+    suffixes=(".keras", ".h5", ".pb"),
+    gpu_package="tensorflow[and-cuda]",
+    converters=("tf2onnx", "onnxruntime"),
+)
+FRAMEWORKS: Dict[str, Framework] = {
+    "Onnx": Framework(
+        loader="onnx",
+        packages=("onnxruntime", "numpy", "orjson"),
+        suffixes=(".onnx",),
+        gpu_package="onnxruntime-gpu[cuda,cudnn]",
+    ),
+    "ScikitLearn": Framework(
+        loader="sklearn",
+        packages=("scikit-learn", "numpy", "pandas", "orjson"),
+        suffixes=(".joblib", ".pkl", ".pickle"),
+        converters=("skl2onnx", "onnxruntime"),
+    ),
+    "TensorFlow": _TENSORFLOW,
+    "TfKeras": replace(_TENSORFLOW, suffixes=()),
+    "PyTorch": Framework(
+        loader="torch",
+        packages=("torch", "numpy", "orjson"),
+        suffixes=(".pt2", ".pt", ".pth"),
+        converters=("onnx", "onnxscript", "onnxruntime"),
+    ),
+    "XGBoost": Framework(
+        loader="xgboost",
+        packages=("xgboost", "scikit-learn", "numpy", "orjson"),
+        suffixes=(".ubj", ".xgb"),
+        converters=("onnxmltools", "skl2onnx", "onnxruntime"),
+    ),
+    "LightGBM": Framework(
+        loader="lightgbm",
+        packages=("lightgbm", "scikit-learn", "numpy", "orjson"),
+        suffixes=(".lgb",),
+        converters=("onnxmltools", "skl2onnx", "onnxruntime"),
+    ),
 }
 
-PACKAGES: Dict[str, Tuple[str, ...]] = {
-    "Onnx": ("onnxruntime", "numpy", "orjson"),
-    "ScikitLearn": ("scikit-learn", "numpy", "pandas", "orjson"),
-    "TensorFlow": ("tensorflow", "numpy", "orjson"),
-    "TfKeras": ("tensorflow", "numpy", "orjson"),
-    "PyTorch": ("torch", "numpy", "orjson"),
-    "XGBoost": ("xgboost", "scikit-learn", "numpy", "orjson"),
-    "LightGBM": ("lightgbm", "scikit-learn", "numpy", "orjson"),
-}
-"""The packages that a worker needs for a model, the framework first; orjson parses requests faster."""
-
-GPU_PACKAGES: Dict[str, str] = {"onnxruntime": "onnxruntime-gpu[cuda,cudnn]", "tensorflow": "tensorflow[and-cuda]"}
-"""The packages that replace others where a GPU is to be used; torch needs no other."""
+_BY_SUFFIX = {suffix: name for name, framework in FRAMEWORKS.items() for suffix in framework.suffixes}
 
 MODULES: Dict[str, str] = {"scikit-learn": "sklearn"}
 """Names of modules that differ from the package's."""
 
 
-def packages_for(framework: Optional[str], gpus: int) -> Tuple[str, ...]:
+def packages_for(name: Optional[str], gpus: int) -> Tuple[str, ...]:
     """Return the packages that a worker needs; none for a framework that is not served without code."""
-    packages = PACKAGES.get(framework or "", ())
-    return tuple(GPU_PACKAGES.get(package, package) for package in packages) if gpus else packages
+    framework = FRAMEWORKS.get(name or "")
+    if framework is None:
+        return ()
+    first = framework.gpu_package if gpus else None
+    return (first or framework.packages[0], *framework.packages[1:])
 
 
-def framework_of(names: Iterable[str]) -> Optional[str]:
+def framework_of(files: Iterable[str]) -> Optional[str]:
     """Guess the framework from the names of a model's files, those at the top first; None if they tell nothing."""
-    for name in sorted(names, key=lambda each: (each.count("/"), each)):
-        found = SUFFIXES.get(os.path.splitext(name)[1].lower())
-        if found:
-            return found
+    for file in sorted(files, key=lambda each: (each.count("/"), each)):
+        framework = _BY_SUFFIX.get(os.path.splitext(file)[1].lower())
+        if framework:
+            return framework
     return None
 
 
-def served_without_code(framework: Optional[str], names: Iterable[str]) -> Optional[str]:
+def served_without_code(framework: Optional[str], files: Iterable[str]) -> Optional[str]:
     """Return the framework by which a model can be served without code, or None."""
-    return framework if framework in PACKAGES else framework_of(names)
+    return framework if framework in FRAMEWORKS else framework_of(files)

@@ -9,10 +9,10 @@ import json
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, cast
 
 from footplate.domain.orders import Lock
-from footplate.domain.serving.frameworks import served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
@@ -29,15 +29,6 @@ if TYPE_CHECKING:
 EXPERIMENT = "onnx-conversions"
 SAMPLE = "sample.json"
 RESULT = "outputs/{}.onnx"
-_CONVERTERS: Dict[str, Tuple[str, ...]] = {
-    "ScikitLearn": ("skl2onnx", "onnxruntime"),
-    "PyTorch": ("onnx", "onnxscript", "onnxruntime"),
-    "TensorFlow": ("tf2onnx", "onnxruntime"),
-    "TfKeras": ("tf2onnx", "onnxruntime"),
-    "XGBoost": ("onnxmltools", "skl2onnx", "onnxruntime"),
-    "LightGBM": ("onnxmltools", "skl2onnx", "onnxruntime"),
-}
-"""The packages that convert the models of a framework, and evaluate the result."""
 
 
 def convert(model: Model, sample_input: Any) -> str:
@@ -46,7 +37,7 @@ def convert(model: Model, sample_input: Any) -> str:
     sample = _sample(model, sample_input)
     version = version_spec(model.workspace, [model], None)
     lock = model.workspace.session.api.locks.get(version.lock) if version.lock else None
-    environment = with_packages(version.environment or EnvironmentSpec(), _CONVERTERS[framework], lock)
+    environment = with_packages(version.environment or EnvironmentSpec(), FRAMEWORKS[framework].converters, lock)
     with tempfile.TemporaryDirectory(prefix="footplate-onnx-") as folder:
         with open(os.path.join(folder, SAMPLE), "w", encoding="utf-8") as file:
             json.dump(sample, file)
@@ -82,10 +73,11 @@ def _framework(model: Model) -> str:
     framework = served_without_code(model.model_framework, files)
     if framework == "Onnx":
         raise UserErrorException(f"model {model.id} is an ONNX model already", hint="deploy it as it is")
-    if framework not in _CONVERTERS:
+    convertible = [name for name, row in FRAMEWORKS.items() if row.converters]
+    if framework not in convertible:
         raise UserErrorException(
             f"model {model.id} cannot be converted: its framework is {framework or 'not known'}",
-            hint=f"Footplate converts models of {', '.join(_CONVERTERS)}; register other conversions with "
+            hint=f"Footplate converts models of {', '.join(convertible)}; register other conversions with "
             "model_framework='Onnx'",
         )
     return str(framework)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import footplate
 from footplate.domain.serving.endpoints import VersionSpec
-from footplate.domain.serving.frameworks import PACKAGES, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import UserErrorException, WebserviceException
 from footplate.sdk.models import dockerfile
@@ -298,7 +298,7 @@ def _requirements(environment: EnvironmentSpec, framework: Optional[str], is_com
     if environment.builder == "venv":
         return list(environment.requirements)
     if environment.builder == "existing" and framework is not None:
-        return [_pinned(name, environment.interpreter) for name in PACKAGES[framework]]
+        return [_pinned(name, environment.interpreter) for name in FRAMEWORKS[framework].packages]
     reason = "has conda packages" if environment.builder == "conda" else "is an interpreter of this machine"
     raise WebserviceException(
         f"environment {environment.name!r} {reason}: an image cannot have it",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import pytest
 
-from footplate.domain.serving.frameworks import PACKAGES, SUFFIXES, packages_for, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, packages_for, served_without_code
 
 
 @pytest.mark.parametrize(
@@ -21,8 +23,10 @@ def test_the_framework_of_a_model_is_found(framework: str | None, names: list[st
     assert served_without_code(framework, names) == expected
 
 
-def test_every_framework_names_its_packages() -> None:
-    assert set(SUFFIXES.values()) <= set(PACKAGES)
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_every_framework_has_packages_and_a_loader(name: str) -> None:
+    assert FRAMEWORKS[name].packages
+    assert find_spec(f"footplate.serving.worker.loaders.{FRAMEWORKS[name].loader}") is not None
 
 
 def test_gpus_ask_for_the_builds_that_use_them() -> None:

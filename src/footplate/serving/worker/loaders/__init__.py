@@ -1,11 +1,10 @@
 """Loaders: one module per framework, imported only in a worker whose model needs it.
 
-    onnx · sklearn · tensorflow (SavedModel, Keras) · torch (exported programs, TorchScript) · xgboost · lightgbm
-
 `torch_files` tells pickled modules from weights. `boosters` converts XGBoost and LightGBM to ONNX;
 tests/frameworks/test_serving.py covers it and the loaders of torch, tensorflow, xgboost and lightgbm.
 
-A loader is a function `load(path, options) → LoadedModel`. A new framework is a module here and a row below.
+A loader has a function `load(path, options) → LoadedModel`. A new framework is a module here and a row in
+`domain/serving/frameworks.py`.
 """
 
 from __future__ import annotations
@@ -14,19 +13,8 @@ import importlib
 import os
 from typing import Any, Mapping, Optional
 
-from footplate.domain.serving.frameworks import framework_of
+from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
 from footplate.serving.worker.model_scorer import LoadedModel
-
-_LOADERS = {
-    "Onnx": "onnx",
-    "ScikitLearn": "sklearn",
-    "TensorFlow": "tensorflow",
-    "TfKeras": "tensorflow",
-    "PyTorch": "torch",
-    "XGBoost": "xgboost",
-    "LightGBM": "lightgbm",
-}
-FRAMEWORKS = tuple(_LOADERS)
 
 
 class CannotLoad(Exception):
@@ -35,12 +23,13 @@ class CannotLoad(Exception):
 
 def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) -> LoadedModel:
     """Load a model from the file or folder that was registered."""
-    kind = framework if framework in _LOADERS else framework_of(files_of(path))
+    kind = served_without_code(framework, files_of(path))
     if kind is None:
-        known = ", ".join(_LOADERS)
-        raise CannotLoad(f"{path} is not a model of {known}\nhint: give model_framework, or an entry script")
+        raise CannotLoad(
+            f"{path} is not a model of {', '.join(FRAMEWORKS)}\nhint: give model_framework, or an entry script"
+        )
     try:
-        loader = importlib.import_module(f"{__name__}.{_LOADERS[kind]}")
+        loader = importlib.import_module(f"{__name__}.{FRAMEWORKS[kind].loader}")
     except ImportError as error:
         raise CannotLoad(
             f"a model of {kind} needs the package {error.name!r}, which this environment does not have\n"
