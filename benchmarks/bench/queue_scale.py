@@ -20,8 +20,9 @@ from bench.machine import temporary_folder
 from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.client.launcher import server_status, stop_server
+from footplate.domain.orders import Program
 from footplate.domain.shipments import LOG, FilePiece, Shipment, encoded
-from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
+from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.engines.base import Observation
 from footplate.node.shipping.reporting import HEARTBEAT_SECONDS
 from footplate.testing.simulated_engine import SimulatedCluster

@@ -12,7 +12,8 @@ import threading
 
 from footplate.domain import gpus
 from footplate.domain.gpus import GpuHost, Share
-from footplate.domain.records import Cause, RunRecord
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunRecord
 from footplate.domain.runs import events, run_status
 from footplate.domain.text import counted
 from footplate.errors import Conflict, NotFound

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from footplate import environments
-from footplate.domain.orders import Lock
-from footplate.domain.records import BuildView, BuiltView, CacheView, Cause, ClearedView
+from footplate.domain.orders import Cause, Lock
+from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import FootplateError, InvalidInput, NotFound

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from footplate.domain import azure_variables, gpus, launch
-from footplate.domain.launch import NodePlace, RankPlan
-from footplate.domain.orders import Lock, MpiOrders, NodeOrders
-from footplate.domain.records import Cause, NodeState, RunRecord
+from footplate.domain.orders import Cause, Lock, MpiOrders, NodeOrders, NodePlace, Program, RankPlan
+from footplate.domain.records import NodeState, RunRecord
 from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.shipments import NodeReport
-from footplate.domain.specs import Program, warning_time
+from footplate.domain.specs import warning_time
 from footplate.domain.text import counted
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable

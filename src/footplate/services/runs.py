@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from footplate import environments
 from footplate.domain.codec import to_json
-from footplate.domain.records import Cause, RunRecord, RunView, Stage, StoryLine
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunRecord, RunView, Stage, StoryLine
 from footplate.domain.replies import DeletedRuns, RunCount
 from footplate.domain.runs import events, run_status
 from footplate.domain.runs.run_kinds import kind_of

@@ -13,7 +13,8 @@ from typing import Any, cast
 from sqlalchemy import Row, delete, select
 
 from footplate.domain.data import FOLDER, StoreSpec
-from footplate.domain.datasets import BUILT_IN_DATASTORES, DEFAULT_DATASTORE, DatastoreView
+from footplate.domain.datasets import BUILT_IN_DATASTORES, DatastoreView
+from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database
 from footplate.storage.database_errors import translated

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, delete, select
 
-from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT, DataInput, DataUse, ModelUse, origin_of
+from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT, DataUse, ModelUse, origin_of
+from footplate.domain.orders import DataInput
 from footplate.errors import InvalidInput
 from footplate.storage.database import Database
 from footplate.storage.run_keys import RunKeys

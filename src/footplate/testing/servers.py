@@ -23,7 +23,8 @@ from pathlib import Path
 from footplate.api import ApiClient
 from footplate.client.transport import Transport
 from footplate.domain.data import AZURE_BLOB, GCS, S3, StoreSpec
-from footplate.domain.datasets import DEFAULT_DATASTORE, through_server
+from footplate.domain.datasets import through_server
+from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.errors import Unavailable
 from footplate.testing.azure_requests import create_container
 

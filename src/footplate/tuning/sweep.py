@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import (
     CancelChild,
     Child,

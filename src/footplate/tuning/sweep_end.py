@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import Child, ChildEnded, ChildMetric, ControllerEvent
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.sweeps import SweepSpec

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from footplate.cli.follow import exit_code, summary
-from footplate.domain.records import Cause, Outcome, RunView, Stage
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome, RunView, Stage
 
 ENDED = RunView(
     id="e_1_ab", workspace="w", experiment="e", experiment_id="x", number=1, kind="job", type=None, status="Completed",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from footplate.domain import launch, records, specs
+from footplate.domain import orders, records, specs
 from footplate.domain.codec import (
     _DataclassReader,  # pyright: ignore[reportPrivateUsage]
     _readers,  # pyright: ignore[reportPrivateUsage]
@@ -23,7 +23,7 @@ from footplate.errors import InvalidInput
 
 KINDS = [
     kind
-    for module in (specs, records, launch)
+    for module in (specs, records, orders)
     for kind in vars(module).values()
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__module__ == module.__name__
 ]
@@ -133,7 +133,7 @@ def test_a_type_may_contain_itself() -> None:
 def test_prepare_also_inspects_the_types_of_fields() -> None:
     @dataclasses.dataclass(frozen=True)
     class Outer:
-        places: tuple[launch.NodePlace, ...] = ()
+        places: tuple[orders.NodePlace, ...] = ()
 
     prepare(Outer)
     readers = [r for r in _readers.values() if isinstance(r, _DataclassReader)]

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu, GpuHost, Need, Share, assign, devices, needs, shortage, variables, wanted
-from footplate.domain.launch import RankPlan
+from footplate.domain.gpus import GpuHost, Need, Share, assign, devices, needs, shortage, variables, wanted
+from footplate.domain.orders import INFO, Gpu, Program, RankPlan
 from footplate.domain.queue import Allocation, TargetQueue, Ticket, admit
-from footplate.domain.specs import Distribution, GpuRequest, Program, RunSpec
+from footplate.domain.specs import Distribution, GpuRequest, RunSpec
 
 TORCH = Distribution("torch", node_count=1, process_count=2, backend="gloo")
 

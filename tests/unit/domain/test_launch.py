@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.domain.launch import (
-    NodePlace,
-    RankPlan,
-    first_log,
-    log_name,
-    meets,
-    plan,
-    ports_to_hold,
-    processes_per_node,
-)
-from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.launch import first_log, log_name, meets, plan, ports_to_hold, processes_per_node
+from footplate.domain.orders import NodePlace, Program, RankPlan
+from footplate.domain.specs import Distribution, RunSpec
 
 TWO = [NodePlace("10.0.0.1", (6105, 6106)), NodePlace("10.0.0.2")]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.orders import Program
 from footplate.domain.specs import (
     Distribution,
     EnvironmentSpec,
-    Program,
     RunSpec,
     check_experiment_name,
     check_run_id,

@@ -23,9 +23,9 @@ import pytest
 from footplate.api import PREFIX
 from footplate.content.blobs import BlobFolder
 from footplate.domain.codec import to_json
-from footplate.domain.launch import NodePlace, plan
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.launch import plan
+from footplate.domain.orders import Lock, NodeOrders, NodePlace, Program
+from footplate.domain.specs import Distribution, RunSpec
 from footplate.engines.local import agent_argv
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder

@@ -17,8 +17,7 @@ import pytest
 
 import footplate
 from footplate.content.blobs import BlobFolder
-from footplate.domain.orders import Lock, MpiOrders
-from footplate.domain.specs import Program
+from footplate.domain.orders import Lock, MpiOrders, Program
 from footplate.job.journal_format import Decoder
 from footplate.node import process_tree
 from footplate.testing.waiting import wait_until

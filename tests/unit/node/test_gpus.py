@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from footplate import environ
-from footplate.domain.gpus import ASSIGNED, Gpu
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.specs import Program
+from footplate.domain.orders import ASSIGNED, Gpu, Lock, NodeOrders, Program
 from footplate.node import gpus, host_info, preparation, process_tree
 from footplate.node.gpu_leases import Leases
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.launch import RankPlan
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.specs import Program
+from footplate.domain.orders import Lock, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
 from footplate.node import rendezvous
 from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables

@@ -5,9 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from footplate.domain.launch import RankPlan
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.specs import Program
+from footplate.domain.orders import Lock, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
 from footplate.node import process_tree, ranks
 from footplate.node.node_directory import NodeFolder

@@ -5,9 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.records import Cause
-from footplate.domain.specs import Program
+from footplate.domain.orders import Cause, Lock, NodeOrders, Program
 from footplate.node.stopping import StopRequest, TimeLimit
 
 BEGIN = """

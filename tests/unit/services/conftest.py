@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
+from footplate.domain.orders import Program
 from footplate.domain.records import RunView
 from footplate.domain.shapes import Shape
-from footplate.domain.specs import EnvironmentSpec, Program, RunSpec
+from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.engines.base import AgentJob, LaunchRequest, NotStarted, Observation
 from footplate.errors import InvalidInput, NotFound, Unavailable
 from footplate.services import Services

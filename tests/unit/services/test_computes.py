@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.orders import Program
 from footplate.domain.records import ComputeView
-from footplate.domain.specs import ControllerSpec, Distribution, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, Distribution, RunSpec
 from footplate.errors import Conflict, InvalidInput
 from footplate.services.capacity import capacity_of
 from footplate.services.computes import ComputeService

@@ -7,7 +7,7 @@ import pytest
 from footplate.content.listing import write_listing
 from footplate.domain.codec import to_json
 from footplate.domain.data import Item
-from footplate.domain.datasets import DataInput, DataOutput
+from footplate.domain.orders import DataInput, DataOutput
 from footplate.domain.requests import NewDataset, NewDatastore
 from footplate.errors import InvalidInput, NotAllowed, NotFound
 

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from footplate.domain.records import Cause, FileView
+from footplate.domain.orders import Cause
+from footplate.domain.records import FileView
 from footplate.errors import Broken, Conflict, InvalidInput
 
 from .conftest import House, run_through

@@ -13,7 +13,7 @@ import pytest
 
 from footplate.api import PREFIX
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu
+from footplate.domain.orders import INFO, Gpu
 from footplate.domain.records import FileView
 from footplate.domain.requests import NewDataset, NewDatastore, NewModel
 from footplate.domain.specs import EnvironmentSpec, GpuRequest

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.shapes import Shape
 from footplate.domain.specs import Distribution
 from footplate.domain.values import replace

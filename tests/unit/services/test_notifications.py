@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from aiosmtpd.controller import Controller
 
-from footplate.domain.records import Cause, Outcome, RunRecord, Stage
+from footplate.domain.orders import Cause
+from footplate.domain.records import Outcome, RunRecord, Stage
 from footplate.domain.specs import RunSpec
 from footplate.errors import InvalidInput
 from footplate.services import notifications

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from footplate.domain.datasets import DataInput, DataOutput
+from footplate.domain.orders import DataInput, DataOutput, Program
 from footplate.domain.records import RunView
 from footplate.domain.requests import NewDataset, NewDatastore
-from footplate.domain.specs import ControllerSpec, EnvironmentSpec, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
 from footplate.errors import FootplateError, NotAllowed
 
 from .conftest import House

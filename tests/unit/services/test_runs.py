@@ -4,9 +4,10 @@ import threading
 
 import pytest
 
-from footplate.domain.records import Cause, Stage
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import Stage
 from footplate.domain.runs import run_status
-from footplate.domain.specs import Distribution, EnvironmentSpec, Program
+from footplate.domain.specs import Distribution, EnvironmentSpec
 from footplate.engines.base import Observation
 from footplate.errors import Conflict, InvalidInput, InvalidTransition, NotFound
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.shipments import LOG, FilePiece, NodeHost, NodeReport, Shipment, encoded
 from footplate.errors import Conflict, InvalidInput
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from footplate.domain.codec import to_json
+from footplate.domain.orders import Program
 from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import (
     Child,
@@ -25,7 +26,7 @@ from footplate.domain.runs.controllers import (
     TimeReached,
     child_id,
 )
-from footplate.domain.specs import Program, RunSpec
+from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE, Policy
 from footplate.domain.tuning.sweeps import Constraint, Objective, PastTrial, SweepSpec, controller_of
 from footplate.tuning.promotion import explore

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from footplate.domain.specs import Program, RunSpec
+from footplate.domain.orders import Program
+from footplate.domain.specs import RunSpec
 from footplate.tuning.sweep import trial_spec
 
 

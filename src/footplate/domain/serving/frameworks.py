@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import posixpath
 from dataclasses import dataclass, replace
 from typing import Dict, Iterable, Optional, Tuple
 
@@ -84,7 +84,7 @@ def packages_for(name: Optional[str], gpus: int) -> Tuple[str, ...]:
 def framework_of(files: Iterable[str]) -> Optional[str]:
     """Guess the framework from the names of a model's files, those at the top first; None if they tell nothing."""
     for file in sorted(files, key=lambda each: (each.count("/"), each)):
-        framework = _BY_SUFFIX.get(os.path.splitext(file)[1].lower())
+        framework = _BY_SUFFIX.get(posixpath.splitext(file)[1].lower())
         if framework:
             return framework
     return None

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from footplate import environ
-from footplate.domain.gpus import VISIBLE
+from footplate.domain.orders import VISIBLE
 from footplate.engines.base import AgentJob, LaunchRequest, NodeResources, Observation
 from footplate.engines.ray import api, program, queue
 from footplate.engines.ray.api import Head, NotThere

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, cast
 
-from footplate.domain.datasets import DataInput, DataOutput
+from footplate.domain.orders import DataInput, DataOutput
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.dataset import Dataset, tuple_dataset

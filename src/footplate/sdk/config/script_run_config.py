@@ -12,7 +12,8 @@ import shlex
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union, cast
 
-from footplate.domain.specs import EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
+from footplate.domain.orders import Program
+from footplate.domain.specs import EnvironmentSpec, GpuRequest, RestartPolicy, RunSpec
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config.run_configuration import (
     DEFAULT_MAX_SECONDS,

@@ -7,8 +7,8 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
-from footplate.domain.datasets import DataOutput, check_dataset_name, written_definition
-from footplate.domain.orders import OUTPUT_PATH, Registration
+from footplate.domain.datasets import check_dataset_name, written_definition
+from footplate.domain.orders import OUTPUT_PATH, DataOutput, Registration
 from footplate.domain.tables import tabular
 from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_term, types_to_json
 from footplate.sdk.data.consumption import DatasetConsumptionConfig

@@ -10,8 +10,8 @@ from typing import Any, Dict, List, Optional, Union
 
 from footplate.api.links import file_link
 from footplate.content.blobs import BlobFolder
-from footplate.domain.datasets import DataInput
-from footplate.domain.records import Cause, FileView, RunView
+from footplate.domain.orders import Cause, DataInput
+from footplate.domain.records import FileView, RunView
 from footplate.sdk.exceptions import ActivityFailedException
 from footplate.sdk.session import Session
 from footplate.sdk.values.timestamps import utc_text

@@ -15,7 +15,8 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from footplate.api import PREFIX
 from footplate.domain.codec import from_json
-from footplate.domain.records import Cause, FileView
+from footplate.domain.orders import Cause
+from footplate.domain.records import FileView
 from footplate.domain.shipments import Shipment
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks

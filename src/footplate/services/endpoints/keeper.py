@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from footplate.domain.codec import to_json
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
     FAILED,

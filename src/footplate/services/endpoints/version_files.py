@@ -26,7 +26,7 @@ from typing import Any
 from footplate.content.manifest import FILE, PLAIN, ManifestEntry, parse_manifest, to_manifest
 from footplate.disk import atomic_write
 from footplate.domain.data import FOLDER
-from footplate.domain.datasets import DEFAULT_DATASTORE
+from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.domain.records import ModelView
 from footplate.domain.serving.endpoints import EndpointRecord, VersionRecord
 from footplate.serving.gateway.routes import OLDER

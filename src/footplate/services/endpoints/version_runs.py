@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from footplate.domain.codec import from_json
-from footplate.domain.records import Cause, Stage
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.controllers import Child
 from footplate.domain.runs.run_kinds import GROUP
 from footplate.domain.serving.endpoints import FAILED, EndpointRecord, VersionRecord, VersionSpec
 from footplate.domain.serving.replicas import KIND, TEMPLATE
-from footplate.domain.specs import ControllerSpec, EnvironmentSpec, GpuRequest, Program, RestartPolicy, RunSpec
+from footplate.domain.specs import ControllerSpec, EnvironmentSpec, GpuRequest, RestartPolicy, RunSpec
 from footplate.domain.targets import SERVICES
 from footplate.errors import Conflict, NotFound
 from footplate.services.endpoints.version_files import PACKED, VersionFiles

@@ -12,7 +12,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from footplate.domain.records import Cause, RunRecord, Stage
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.engines.client_processes import is_gone
 from footplate.errors import Conflict, FootplateError, NotFound

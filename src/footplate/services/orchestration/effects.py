@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from footplate import environments
 from footplate.domain.node_kinds import NODE, describe, summarize
-from footplate.domain.orders import Lock, NodeOrders
-from footplate.domain.records import Cause, RunRecord, Stage
+from footplate.domain.orders import Cause, Lock, NodeOrders
+from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.events import Effect, Event
 from footplate.engines.base import Engine, NotStarted

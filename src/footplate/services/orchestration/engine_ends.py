@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE
-from footplate.domain.records import Cause, RunRecord
+from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE, Cause
+from footplate.domain.records import RunRecord
 from footplate.domain.runs import run_status
 from footplate.engines import bootstrap
 from footplate.engines.base import Engine, Observation

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from footplate.domain.codec import to_json
-from footplate.domain.records import Cause, RunRecord, RunView, Stage
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunRecord, RunView, Stage
 from footplate.domain.runs import controllers as seam
 from footplate.domain.runs import events
 from footplate.domain.runs.group_transitions import group_state

@@ -9,7 +9,8 @@ import time
 from dataclasses import replace
 
 from footplate.domain import queue
-from footplate.domain.records import Cause, RunRecord, RunView, Stage, Waiting
+from footplate.domain.orders import Cause
+from footplate.domain.records import RunRecord, RunView, Stage, Waiting
 from footplate.domain.runs import events
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.effects import Tell

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from footplate.domain.orders import NODE_LOST
-from footplate.domain.records import Cause, NodeState, RunRecord, Stage
+from footplate.domain.orders import NODE_LOST, Cause
+from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
 from footplate.domain.runs.events import Event
 from footplate.engines.base import Engine, Observation

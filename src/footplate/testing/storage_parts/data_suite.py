@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from footplate.domain.datasets import DataInput, DatasetView, DatastoreView, DataUse, ModelUse
+from footplate.domain.datasets import DatasetView, DatastoreView, DataUse, ModelUse
+from footplate.domain.orders import DataInput
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import Storage

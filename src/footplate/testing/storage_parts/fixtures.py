@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.orders import Program
 from footplate.domain.records import (
     RunRecord,
     RunView,
@@ -15,7 +16,7 @@ from footplate.domain.records import (
     StoryLine,
     WorkspaceView,
 )
-from footplate.domain.specs import Program, RunSpec
+from footplate.domain.specs import RunSpec
 from footplate.domain.targets import LOCAL
 from footplate.job.journal import Journal
 from footplate.storage import Storage

@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.records import (
-    Cause,
-    NodeRecord,
-    NodeState,
-    Outcome,
-    RunView,
-    Stage,
-    StoryLine,
-    Waiting,
-)
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunView, Stage, StoryLine, Waiting
 from footplate.domain.replies import RunCount
 from footplate.domain.runs import run_status
 from footplate.domain.scaling import Stay
-from footplate.domain.specs import Distribution, Program
+from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Storage
 from footplate.storage.queries.run_query import find

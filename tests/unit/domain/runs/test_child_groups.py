@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.records import Cause, Outcome
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import Outcome
 from footplate.domain.runs.child_groups import CompletesWithChildren
 from footplate.domain.runs.controllers import (
     Child,
@@ -17,7 +18,7 @@ from footplate.domain.runs.controllers import (
     RestartChild,
     SubmitChild,
 )
-from footplate.domain.specs import ControllerSpec, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.errors import InvalidInput
 
 JOB = RunSpec("e", program=Program(script="s.py"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.orders import AGENT_STOPPED, STOPPED_ELSEWHERE
-from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage
+from footplate.domain.orders import AGENT_STOPPED, STOPPED_ELSEWHERE, Cause, Program
+from footplate.domain.records import NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs.events import (
     BeginAttempt,
     EngineEnded,
@@ -23,7 +23,7 @@ from footplate.domain.runs.events import (
 )
 from footplate.domain.runs.lifecycle import apply, resume
 from footplate.domain.runs.run_status import awaits_engine, status
-from footplate.domain.specs import Distribution, Program, RestartPolicy, RunSpec
+from footplate.domain.specs import Distribution, RestartPolicy, RunSpec
 
 PREEMPTED = Cause("preempted", "slurm preempted the run", node=0)
 LIMIT = Cause("engine_time_limit", "the time limit of slurm ended the run", node=0)

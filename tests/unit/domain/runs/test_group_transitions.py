@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.records import Cause, Outcome, RunRecord, Stage
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import Outcome, RunRecord, Stage
 from footplate.domain.runs.controllers import (
     GroupCancelRequested,
     GroupClosed,
@@ -34,7 +35,7 @@ from footplate.domain.runs.events import (
 from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.runs.lifecycle import apply, resume
 from footplate.domain.runs.run_status import status
-from footplate.domain.specs import ControllerSpec, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.errors import InvalidTransition
 
 JOB = RunSpec("e", program=Program(script="s.py"))

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from footplate.domain import gpus
-from footplate.domain.records import Cause, Outcome, RunRecord, Stage, Waiting
+from footplate.domain import orders
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import Outcome, RunRecord, Stage, Waiting
 from footplate.domain.runs.events import (
     AnnounceEnd,
     BeginAttempt,
@@ -44,7 +45,7 @@ from footplate.domain.runs.events import (
 )
 from footplate.domain.runs.lifecycle import apply, resume
 from footplate.domain.runs.run_status import holds_nodes, is_ready, status
-from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.specs import Distribution, RunSpec
 from footplate.errors import InvalidTransition
 
 BOOM = Cause("script_failed", "the script ended with exit code 3", exit_code=3)
@@ -260,7 +261,7 @@ class TestSeveralNodes:
 
     def test_the_message_about_missing_gpus_stays_until_they_are_free(self) -> None:
         device = {"index": 0, "uuid": "GPU-0", "name": "Fake", "memory": 1}
-        there = replace(joined(0), info={gpus.INFO: [device]})
+        there = replace(joined(0), info={orders.INFO: [device]})
         record = after(accepted(), *TO_NODES, there, NodeProgressed(0, "waits for 1 GPU of host0"), NodePrepared(0))
         assert record.nodes[0].message == "waits for 1 GPU of host0"
         assert after(record, GpusAssigned((("GPU-0",),))).nodes[0].message is None

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from footplate.domain import orders
 from footplate.domain.codec import from_json, to_json
-from footplate.domain.records import Cause, NodeState, Outcome, RunRecord, Stage
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import NodeState, Outcome, RunRecord, Stage
 from footplate.domain.runs import events, run_status
 from footplate.domain.runs import lifecycle as life
 from footplate.domain.runs.controllers import GroupDecision, SubmitChild
 from footplate.domain.runs.node_transitions import MAX_REVIVALS
-from footplate.domain.specs import ControllerSpec, Distribution, Program, RestartPolicy, RunSpec
+from footplate.domain.runs.restarts import Decision
+from footplate.domain.specs import ControllerSpec, Distribution, RestartPolicy, RunSpec
 from footplate.errors import InvalidTransition
 
 STATUSES = {
@@ -118,7 +120,7 @@ def records(draw: st.DrawFn) -> RunRecord:
     return record
 
 
-def step(record: RunRecord, happened: events.Event, now: float) -> life.Decision:
+def step(record: RunRecord, happened: events.Event, now: float) -> Decision:
     try:
         return life.apply(record, happened, now)
     except InvalidTransition:

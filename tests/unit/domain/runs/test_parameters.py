@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from footplate.domain.orders import Program
 from footplate.domain.runs.parameters import as_number, parameters_of, parse_parameters
-from footplate.domain.specs import Program
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from footplate.domain.records import Cause, RunRecord, Stage
+from footplate.domain.orders import Cause, Program
+from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs.events import (
     BeginAttempt,
     EnvironmentLocked,
@@ -26,7 +27,7 @@ from footplate.domain.runs.events import (
 )
 from footplate.domain.runs.lifecycle import apply, resume
 from footplate.domain.runs.run_status import status
-from footplate.domain.specs import Program, RestartPolicy, RunSpec, check_spec
+from footplate.domain.specs import RestartPolicy, RunSpec, check_spec
 from footplate.errors import InvalidInput
 
 FAILED = Cause("exit_code", "the script ended with exit code 3", exit_code=3, node=0, rank=0)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.runs.root_cause import blames_another
 
 

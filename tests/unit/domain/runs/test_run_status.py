@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from footplate.domain.orders import Program
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage, Waiting
 from footplate.domain.runs import run_status
-from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.specs import Distribution, RunSpec
 
 WAITING = Waiting("jobs with a higher priority are ahead", 0)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause, Program
 from footplate.domain.runs.controllers import (
     Child,
     ChildEnded,
@@ -17,7 +17,7 @@ from footplate.domain.runs.controllers import (
 )
 from footplate.domain.runs.controllers import Group as RunGroup
 from footplate.domain.serving.replicas import TEMPLATE, ServiceController
-from footplate.domain.specs import ControllerSpec, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.errors import InvalidInput
 
 SPEC = ControllerSpec("service", {"replicas": 2}, {TEMPLATE: RunSpec("e", program=Program(command="serve"))})

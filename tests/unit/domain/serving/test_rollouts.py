@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.domain.serving.endpoints import (
     DRAINING,
     FAILED,

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from footplate.domain.launch import NodePlace, plan
-from footplate.domain.orders import Lock, MpiOrders, NodeOrders
-from footplate.domain.specs import Distribution, Program, RunSpec
+from footplate.domain.launch import plan
+from footplate.domain.orders import Lock, MpiOrders, NodeOrders, NodePlace, Program
+from footplate.domain.specs import Distribution, RunSpec
 from footplate.node.mpi import interconnect, mpirun, remote_shell
 from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
 from footplate.node.mpi.mpirun import Launcher, MpiHost, mpirun_argv, mpirun_defaults

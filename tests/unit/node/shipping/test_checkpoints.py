@@ -11,9 +11,8 @@ from typing import Any, BinaryIO
 import pytest
 
 from footplate.content.blobs import BlobFolder
-from footplate.domain.orders import Lock, NodeOrders
+from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.domain.records import FileView
-from footplate.domain.specs import Program
 from footplate.errors import Unavailable
 from footplate.node.node_directory import NodeFolder
 from footplate.node.shipping.checkpoints import CheckpointSaver, restore

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from footplate.domain.orders import Lock, NodeOrders
+from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.domain.shipments import LARGEST_PIECE, MOST_PIECES
-from footplate.domain.specs import Program
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.job.journal import Journal
 from footplate.node.node_directory import NodeFolder

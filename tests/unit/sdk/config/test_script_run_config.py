@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from footplate.domain.specs import Program
+from footplate.domain.orders import Program
 from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, RunConfiguration
 from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import ScriptRunConfig, to_run_spec

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from footplate.domain.records import Cause, NodeRecord, NodeState, Outcome, RunView, Stage, Waiting
+from footplate.domain.orders import Cause
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunView, Stage, Waiting
 from footplate.domain.replies import RunProgress
 from footplate.domain.specs import Distribution, RunSpec
 from footplate.sdk.exceptions import ExperimentExecutionException

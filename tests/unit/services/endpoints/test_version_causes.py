@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.domain.records import Cause
+from footplate.domain.orders import Cause
 from footplate.services.endpoints.version_runs import name_gpu_setting
 
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from footplate.domain.orders import NODE_LOST
+from footplate.domain.orders import NODE_LOST, Program
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
-from footplate.domain.specs import RESTART_CAUSES, Program, RestartPolicy, RunSpec
+from footplate.domain.specs import RESTART_CAUSES, RestartPolicy, RunSpec
 from footplate.engines import bootstrap
 from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from footplate.domain.orders import Program
 from footplate.domain.records import Outcome
 from footplate.domain.runs.controllers import (
     CancelChild,
@@ -20,7 +21,7 @@ from footplate.domain.runs.controllers import (
     SubmitChild,
     TimeReached,
 )
-from footplate.domain.specs import ControllerSpec, EnvironmentSpec, Program, RunSpec
+from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.services.orchestration import controllers
 from footplate.testing.storage_parts.fixtures import journal, log_all

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import INFO, Gpu
-from footplate.domain.orders import NodeOrders
+from footplate.domain.orders import INFO, Gpu, NodeOrders
 from footplate.domain.specs import Distribution, GpuRequest
 
 from ..conftest import FakeEngine, House, open_house
