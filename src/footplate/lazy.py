@@ -1,8 +1,8 @@
 """Names and modules that are imported when they are first used, so that `import` stays fast however much there is.
 
-The functions serve a package's `__init__`: `lazy_names` for public names such as `footplate.Run`,
-`lazy_submodules` for modules that others use as `runs.files.upload(…)` without waiting for them at import,
-`offer_submodules` for modules of the namespace package around it.
+`Deferred` is for modules that a script, a job or an agent waits for. The functions are for public packages, whose names
+(`footplate.Run`) and submodules (`azureml.core.runconfig`) people use without importing them.
+`tests/unit/test_import_counts.py` measures it; everywhere else, imports are plain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def lazy_names(
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
         if name not in names:
-            raise _no_attribute(package, name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(names[name]), name)
         setattr(sys.modules[package], name, value)
         return value
@@ -49,26 +49,7 @@ def lazy_names(
     return load, listing
 
 
-def lazy_submodules(package: str) -> Callable[[str], Any]:
-    """Return a `__getattr__` that imports a submodule of `package` when it is first used."""
-
-    def load(name: str) -> Any:
-        module = f"{package}.{name}"
-        try:
-            return importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module:
-                raise
-            raise _no_attribute(package, name) from None
-
-    return load
-
-
 def offer_submodules(namespace: str, modules: tuple[str, ...]) -> None:
     """Let callers use these submodules of a namespace package, which has no file of its own, without importing them."""
     load, listing = lazy_names(namespace, {}, modules)
     vars(sys.modules[namespace]).update(__getattr__=load, __dir__=listing)
-
-
-def _no_attribute(package: str, name: str) -> AttributeError:
-    return AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -32,13 +32,3 @@ The import-linter contract "Inside the SDK" in pyproject.toml has the order of t
 Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` and
 `test_tensorboard.py` cover what needs a server.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk import workspace as workspace
-else:
-    __getattr__ = lazy_submodules(__name__)

@@ -8,7 +8,6 @@ from _thread import allocate_lock  # that of `threading`, whose import takes lon
 from footplate import environ
 from footplate.job.journal import Journal
 from footplate.lazy import Deferred
-from footplate.sdk import runs
 from footplate.sdk.exceptions import RunEnvironmentException
 from footplate.sdk.run import Run
 from footplate.sdk.values.wrong_types import explained
@@ -18,14 +17,26 @@ if TYPE_CHECKING:
     import logging
     from typing import Any, Callable, Dict, List, Optional, Union
 
-    from footplate.sdk import data, session
+    from footplate.domain import azure_variables
+    from footplate.job import offline
     from footplate.sdk import experiment as experiments
+    from footplate.sdk import session
     from footplate.sdk import workspace as workspaces
+    from footplate.sdk.data import dataset
     from footplate.sdk.experiment import Experiment
+    from footplate.sdk.runs import details, files, shipping
 else:
     # Milliseconds that a script which only logs metrics saves.
-    logging, data, session = Deferred("logging"), Deferred("footplate.sdk.data"), Deferred("footplate.sdk.session")
-    experiments, workspaces = Deferred("footplate.sdk.experiment"), Deferred("footplate.sdk.workspace")
+    logging = Deferred("logging")
+    azure_variables = Deferred("footplate.domain.azure_variables")
+    offline = Deferred("footplate.job.offline")
+    experiments = Deferred("footplate.sdk.experiment")
+    session = Deferred("footplate.sdk.session")
+    workspaces = Deferred("footplate.sdk.workspace")
+    dataset = Deferred("footplate.sdk.data.dataset")
+    details = Deferred("footplate.sdk.runs.details")
+    files = Deferred("footplate.sdk.runs.files")
+    shipping = Deferred("footplate.sdk.runs.shipping")
 
 NEEDED = (
     "AZUREML_RUN_ID",
@@ -80,12 +91,10 @@ class _SubmittedRun(Run):
     @property
     def input_datasets(self) -> Dict[str, Any]:
         """The datasets passed to the run, by name: the path if it was mounted or downloaded, otherwise the dataset."""
-        from footplate.domain import azure_variables  # noqa: PLC0415  # 30 ms that a script without data saves
-
         listed = os.environ.get(azure_variables.INPUTS, "").split(",")
         named = [entry.partition(":") for entry in listed if entry]
         return {
-            name: data.dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
+            name: dataset.Dataset.get_by_id(self.experiment.workspace, os.environ[name])
             if mode == azure_variables.DIRECT
             else os.environ[name]
             for name, _, mode in named
@@ -94,20 +103,18 @@ class _SubmittedRun(Run):
     @property
     def output_datasets(self) -> Dict[str, Any]:
         """The folders that the run writes, by the names of its outputs."""
-        from footplate.domain import azure_variables  # noqa: PLC0415  # as above
-
         names = [name for name in os.environ.get(azure_variables.OUTPUTS, "").split(";") if name]
         return {name: os.environ[azure_variables.OUTPUT + name] for name in names}
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Send everything logged so far to the server now, instead of waiting for the node agent to do so."""
-        runs.shipping.ship_own(self._session, self._id, self._own_journal.folder)
+        shipping.ship_own(self._session, self._id, self._own_journal.folder)
 
     def complete(self, _set_status: bool = True) -> None:
         """Send metrics and outputs now. The run continues: it completes when its script ends."""
         self.flush()
-        outputs = runs.files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
-        runs.files.upload_tracked(self._session, self._id, outputs)
+        outputs = files.Tracked(os.path.join(self._folder, OUTPUTS), OUTPUTS)
+        files.upload_tracked(self._session, self._id, outputs)
 
     def fail(
         self,
@@ -116,7 +123,7 @@ class _SubmittedRun(Run):
         _set_status: bool = True,
     ) -> None:
         """Record the error as a warning. The run continues: it fails when its script does."""
-        cause = runs.details.failure_cause(error_details, error_code)
+        cause = details.failure_cause(error_details, error_code)
         self.flush()
         self._session.api.runs.warn(self._id, f"{cause.code}: {cause.message}")
 
@@ -152,15 +159,13 @@ def current_run(allow_offline: bool = True) -> Run:
     missing = missing_variables()
     if missing:
         if allow_offline:
-            from contextlib import suppress  # noqa: PLC0415  # as below
-
-            from footplate.job.offline import OfflineRun  # noqa: PLC0415  # 2 ms that a job saves
-
             for folder in (OUTPUTS, LOGS):
-                with suppress(OSError):  # a read-only directory is the script's problem only if it writes
+                try:
                     os.makedirs(folder, exist_ok=True)
-            offline: Any = OfflineRun()
-            return offline
+                except OSError:
+                    pass  # a read-only directory is the script's problem only if it writes
+            stand_in: Any = offline.OfflineRun()
+            return stand_in
         raise RunEnvironmentException(
             f"this process does not belong to a run: {', '.join(missing)} not set",
             hint="submit the script with experiment.submit or: footplate run SCRIPT",

@@ -20,7 +20,6 @@ from typing import (
 )
 
 from footplate.lazy import Deferred
-from footplate.sdk import runs
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.handles import ExperimentHandle
@@ -33,14 +32,18 @@ from footplate.sdk.values.wrong_types import explained
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from footplate.domain import records
     from footplate.domain.records import ExperimentView, RunView
-    from footplate.sdk import submission
     from footplate.sdk.config.script_run_config import ScriptRunConfig
+    from footplate.sdk.runs import interactive
+    from footplate.sdk.submission import groups
     from footplate.sdk.sweep_run import HyperDriveRun
     from footplate.sdk.tuning.config import HyperDriveConfig
     from footplate.sdk.workspace import Workspace
 else:
-    submission = Deferred("footplate.sdk.submission")
+    records = Deferred("footplate.domain.records")
+    interactive = Deferred("footplate.sdk.runs.interactive")
+    groups = Deferred("footplate.sdk.submission.groups")
 
 _SDK = "footplate.sdk."
 _BY_TYPE = "run:make_run"
@@ -169,9 +172,7 @@ class Experiment(ExperimentHandle):
             with experiment.start_logging(snapshot_directory=None, tags={"kind": "notebook"}) as run:
                 run.log("loss", 0.25)
         """
-        started = runs.interactive.start_logging(
-            self, name, run_id, outputs, snapshot_directory, display_name, tags or {}
-        )
+        started = interactive.start_logging(self, name, run_id, outputs, snapshot_directory, display_name, tags or {})
         return Run.from_view(self, started.view, started.outputs)
 
     def start_group(
@@ -210,7 +211,7 @@ class Experiment(ExperimentHandle):
             group.wait_for_completion()
             print([child.id for child in group.get_children()])
         """
-        view = submission.groups.start_group(self, children, name, run_id, display_name, tags or {})
+        view = groups.start_group(self, children, name, run_id, display_name, tags or {})
         return make_run(self, view)
 
     def get_runs(
@@ -442,17 +443,13 @@ def run_of_view(workspace: Workspace, view: RunView) -> Run:
 
 def experiment_for_first_run(workspace: Workspace, name: str) -> Experiment:
     """Return the experiment with that name for one submission, which creates it; a failed one leaves nothing."""
-    from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; the submission imports it anyway
-
-    return Experiment.from_view(workspace, ExperimentView("", workspace.id, _checked(name), 0.0))
+    return Experiment.from_view(workspace, records.ExperimentView("", workspace.id, _checked(name), 0.0))
 
 
 def experiment_of_run(workspace: Workspace, view: RunView) -> Experiment:
     """Return the experiment of a run without a request, with the fields that the run's view has."""
-    from footplate.domain.records import ExperimentView  # noqa: PLC0415  # 30 ms; already imported if there is a view
-
-    known = ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
-    return Experiment.from_view(workspace, known)
+    summary = records.ExperimentView(view.experiment_id, view.workspace, view.experiment, view.created)
+    return Experiment.from_view(workspace, summary)
 
 
 def find_experiment(workspace: Workspace, name: str) -> Experiment:

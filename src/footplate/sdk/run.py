@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from footplate.lazy import Deferred
-from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import HYPERDRIVE, SCRIPT_RUN
 from footplate.sdk.runs.controlled_run import ControlledRun
@@ -15,19 +14,26 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
     from footplate.domain.records import RunView
-    from footplate.sdk import environments, models, submission
     from footplate.sdk import experiment as experiments
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
+    from footplate.sdk.environments import environment as environments
     from footplate.sdk.environments.environment import Environment
     from footplate.sdk.experiment import Experiment
+    from footplate.sdk.models import model as models
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.resource_configuration import ResourceConfiguration
+    from footplate.sdk.runs import filters, interactive
+    from footplate.sdk.submission import run_outputs, scripts
     from footplate.sdk.workspace import Workspace
 else:
-    environments = Deferred("footplate.sdk.environments")
-    experiments, models = Deferred("footplate.sdk.experiment"), Deferred("footplate.sdk.models")
-    submission = Deferred("footplate.sdk.submission")
+    experiments = Deferred("footplate.sdk.experiment")
+    environments = Deferred("footplate.sdk.environments.environment")
+    models = Deferred("footplate.sdk.models.model")
+    filters = Deferred("footplate.sdk.runs.filters")
+    interactive = Deferred("footplate.sdk.runs.interactive")
+    run_outputs = Deferred("footplate.sdk.submission.run_outputs")
+    scripts = Deferred("footplate.sdk.submission.scripts")
 
 
 @explained
@@ -135,7 +141,7 @@ class Run(ControlledRun):
             for each in Run.list(experiment, status=["Completed", "Failed"]):
                 print(each.id, each.display_name)
         """
-        query = dict(runs.filters.filters(type, tags, properties, status), parent="any" if include_children else None)
+        query = dict(filters.filters(type, tags, properties, status), parent="any" if include_children else None)
         return experiments.runs_of(experiment, dict(query, experiment=experiment.name))
 
     @staticmethod
@@ -243,7 +249,7 @@ class Run(ControlledRun):
 
     def _get_outputs_datapath(self) -> DataPath:
         """Return the outputs as a path for `resume_from`, as Azure's examples of resuming do."""
-        return submission.run_outputs.outputs_datapath(self.experiment.workspace, self._id)
+        return run_outputs.outputs_datapath(self.experiment.workspace, self._id)
 
     def register_model(
         self,
@@ -288,7 +294,7 @@ class Run(ControlledRun):
             model = run.register_model("classifier", "outputs/model.txt", tags={"stage": "test"})
             print(model.id)
         """
-        return models.model.register_from_run(
+        return models.register_from_run(
             self.experiment.workspace, self._id, model_name, model_path, tags, properties, description,
             (model_framework, model_framework_version), (datasets, sample_input_dataset, sample_output_dataset),
             resource_configuration,
@@ -310,7 +316,7 @@ class Run(ControlledRun):
         definition = (spec.definition if spec else {}).get("environment")
         if not definition:
             raise UserErrorException(f"run {self._id} was not submitted with an environment")
-        return environments.environment.from_definition(definition)
+        return environments.from_definition(definition)
 
     # ── children ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -331,7 +337,7 @@ class Run(ControlledRun):
                     child.log("loss", 0.2)
         """
         full = ">".join(part for part in (self.name, name) if part) or None
-        view = runs.interactive.start_child(self.experiment, self._id, full, run_id)
+        view = interactive.start_child(self.experiment, self._id, full, run_id)
         return Run.from_view(self.experiment, view, outputs)
 
     def create_children(
@@ -356,8 +362,8 @@ class Run(ControlledRun):
                     with child:
                         child.log("loss", 0.1)
         """
-        tagged = runs.interactive.child_tags(count, tag_key, tag_values)
-        started = [runs.interactive.start_child(self.experiment, self._id, self.name, tags=tags) for tags in tagged]
+        tagged = interactive.child_tags(count, tag_key, tag_values)
+        started = [interactive.start_child(self.experiment, self._id, self.name, tags=tags) for tags in tagged]
         return [Run.from_view(self.experiment, view) for view in started]
 
     def get_children(
@@ -388,7 +394,7 @@ class Run(ControlledRun):
             print([child.id for child in run.get_children(status="Completed")])
         """
         below = {"ancestor": self._id, "parent": "any"} if recursive else {"parent": self._id}
-        return experiments.runs_of(self.experiment, dict(runs.filters.filters(type, tags, properties, status), **below))
+        return experiments.runs_of(self.experiment, dict(filters.filters(type, tags, properties, status), **below))
 
     def submit_child(self, config: Any, tags: Optional[Mapping[str, Any]] = None, **kwargs: Any) -> Run:
         """Submit a configuration as a child of this run.
@@ -439,9 +445,7 @@ class Run(ControlledRun):
             again = run.rerun(arguments=["--lr", 0.01])
             again.wait_for_completion()
         """
-        return make_run(
-            self.experiment, submission.scripts.rerun(self.experiment, self._id, arguments, tags or {}, run_id)
-        )
+        return make_run(self.experiment, scripts.rerun(self.experiment, self._id, arguments, tags or {}, run_id))
 
 
 class ScriptRun(Run):

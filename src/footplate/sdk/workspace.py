@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 
-from footplate.sdk import compute, config, data, environments, models
+from footplate.lazy import Deferred
 from footplate.sdk.cloud_workspace import CloudWorkspace
 from footplate.sdk.compute.default_cluster import DefaultCluster
 from footplate.sdk.config import workspace_lookup as lookup
@@ -20,15 +20,32 @@ from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.domain import azure_variables
     from footplate.domain.records import WorkspaceView
+    from footplate.sdk.compute import targets
     from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration
     from footplate.sdk.compute.targets import ComputeTarget
+    from footplate.sdk.config import workspace_file
     from footplate.sdk.config.workspace_file import WorkspaceConfig
+    from footplate.sdk.data import dataset, datastore, registration
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
+    from footplate.sdk.environments import environment
     from footplate.sdk.environments.environment import Environment
+    from footplate.sdk.models import model, webservice
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.webservice import Webservice
     from footplate.sdk.run import Run
+else:
+    # Scripts wait for this module, and use few of these.
+    azure_variables = Deferred("footplate.domain.azure_variables")
+    targets = Deferred("footplate.sdk.compute.targets")
+    workspace_file = Deferred("footplate.sdk.config.workspace_file")
+    dataset = Deferred("footplate.sdk.data.dataset")
+    datastore = Deferred("footplate.sdk.data.datastore")
+    registration = Deferred("footplate.sdk.data.registration")
+    environment = Deferred("footplate.sdk.environments.environment")
+    model = Deferred("footplate.sdk.models.model")
+    webservice = Deferred("footplate.sdk.models.webservice")
 
 _DEFAULT_COMPUTE = {"cpu": "cpu-cluster", "gpu": "gpu-cluster"}
 
@@ -108,7 +125,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             ws = Workspace.from_config()
         """
-        wanted = config.workspace_file.read(config.workspace_file.find(path, _file_name))
+        wanted = workspace_file.read(workspace_file.find(path, _file_name))
         session = lookup.connect(None if lookup.is_in_job() else wanted.server)
         found = lookup.search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
         return Workspace.from_view(session, found[0] if found else lookup.create(session, wanted, if_exists="return"))
@@ -126,7 +143,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         try:
             return Workspace.from_config()
         except UserErrorException:
-            made = Workspace.create(config.workspace_file.name_for(os.getcwd()), exist_ok=True, show_output=False)
+            made = Workspace.create(workspace_file.name_for(os.getcwd()), exist_ok=True, show_output=False)
             made.write_config()
             return made
 
@@ -227,7 +244,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             team = Workspace.create("vision-team", exist_ok=True, tags={"owner": "ada"})
             team.write_config(path="elsewhere")
         """
-        wanted = config.workspace_file.WorkspaceConfig(
+        wanted = workspace_file.WorkspaceConfig(
             subscription_id or lookup.DEFAULT_LABEL, resource_group or lookup.DEFAULT_LABEL, name, server
         )
         extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
@@ -248,7 +265,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         made = Workspace.from_view(session, lookup.create(session, wanted, "return" if exist_ok else "refuse", extra))
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
             if sizes is not None and made.get_default_compute_target(kind) is None:
-                compute.targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
+                targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
         if show_output:
             print(f"Workspace {name} is ready.")
         return made
@@ -295,7 +312,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             print(ws.write_config(path="elsewhere"))
         """
-        return config.workspace_file.write(path, file_name, self._as_config())
+        return workspace_file.write(path, file_name, self._as_config())
 
     # ── identity ──
 
@@ -338,7 +355,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         """
         view = self._view
         return {
-            "id": config.workspace_file.scope(self._as_config()),
+            "id": workspace_file.scope(self._as_config()),
             "name": view.name,
             "location": view.location,
             "type": "Microsoft.MachineLearningServices/workspaces",
@@ -359,7 +376,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     def _as_config(self) -> WorkspaceConfig:
         view = self._view
         server = self.session.server
-        return config.workspace_file.WorkspaceConfig(view.subscription_id, view.resource_group, view.name, server)
+        return workspace_file.WorkspaceConfig(view.subscription_id, view.resource_group, view.name, server)
 
     # ── what is in it: listed again on each access ──
 
@@ -371,32 +388,32 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     @property
     def compute_targets(self) -> Dict[str, ComputeTarget]:
         """The compute targets, by name."""
-        return {each.name: each for each in compute.targets.ComputeTarget.list(self)}
+        return {each.name: each for each in targets.ComputeTarget.list(self)}
 
     @property
     def webservices(self) -> Dict[str, Webservice]:
         """The web services, by name."""
-        return {each.name: each for each in models.webservice.Webservice.list(self)}
+        return {each.name: each for each in webservice.Webservice.list(self)}
 
     @property
     def models(self) -> Dict[str, Model]:
         """The latest version of each model, by name."""
-        return {each.name: each for each in models.model.Model.list(self, latest=True)}
+        return {each.name: each for each in model.Model.list(self, latest=True)}
 
     @property
     def environments(self) -> Dict[str, Environment]:
         """The newest version of each environment, by name."""
-        return environments.environment.Environment.list(self)
+        return environment.Environment.list(self)
 
     @property
     def datastores(self) -> Dict[str, AbstractDatastore]:
         """The datastores, by name."""
-        return {each.name: each for each in data.registration.list_datastores(self)}
+        return {each.name: each for each in registration.list_datastores(self)}
 
     @property
     def datasets(self) -> Mapping[str, Any]:
         """The latest version of each dataset, by name, fetched on access."""
-        return data.dataset.Dataset.get_all(self)
+        return dataset.Dataset.get_all(self)
 
     def get_default_datastore(self) -> AbstractDatastore:
         """Return the default datastore: `workspaceblobstore` unless another was chosen.
@@ -404,7 +421,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Returns:
             The datastore.
         """
-        return data.datastore.Datastore.get_default(self)
+        return datastore.Datastore.get_default(self)
 
     def set_default_datastore(self, name: str) -> None:
         """Make a datastore the default of the workspace.
@@ -415,7 +432,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Raises:
             UserErrorException: There is no such datastore.
         """
-        data.datastore.Datastore.get(self, name).set_as_default()
+        datastore.Datastore.get(self, name).set_as_default()
 
     def get_run(self, run_id: str) -> Run:
         """Return the run with this id from any experiment, as an object of its own class.
@@ -446,10 +463,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             print(ws.get_mlflow_tracking_uri())
         """
-        from footplate.domain.azure_variables import mlflow_tracking_uri  # noqa: PLC0415  # 30 ms, rarely needed
-
         view, session = self._view, self.session
-        return mlflow_tracking_uri(
+        return azure_variables.mlflow_tracking_uri(
             view.subscription_id, view.resource_group, view.name, session.endpoint, session.server
         )
 

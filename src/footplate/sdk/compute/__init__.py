@@ -10,14 +10,3 @@
 
 `tests/e2e/test_clusters.py` covers clusters on a server.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.compute import instance as instance
-    from footplate.sdk.compute import targets as targets
-else:
-    __getattr__ = lazy_submodules(__name__)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from footplate.sdk import compute
+from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
+    from footplate.sdk.compute import targets
     from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration
+else:
+    targets = Deferred("footplate.sdk.compute.targets")
 
 
 class DefaultCluster:
@@ -17,4 +20,4 @@ class DefaultCluster:
         self._vm_size = vm_size
 
     def __get__(self, instance: Any, owner: Any) -> AmlComputeProvisioningConfiguration:
-        return compute.targets.AmlCompute.provisioning_configuration(self._vm_size, max_nodes=2)
+        return targets.AmlCompute.provisioning_configuration(self._vm_size, max_nodes=2)

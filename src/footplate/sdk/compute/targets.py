@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
-from footplate.sdk import compute
 from footplate.sdk.compute import requests
 from footplate.sdk.compute.configurations import (
     PRIORITIES,
@@ -474,5 +473,7 @@ class AmlCompute(ComputeTarget):
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> AmlCompute:
-    kind = compute.instance.ComputeInstance if view.options.get("instance") else AmlCompute
+    from footplate.sdk.compute.instance import ComputeInstance  # noqa: PLC0415  # derives from a class of this module
+
+    kind = ComputeInstance if view.options.get("instance") else AmlCompute
     return kind.from_view(workspace, view)

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
 from footplate import environ
 from footplate.domain.targets import LOCAL
-from footplate.sdk import runs
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.session import Session, open_session
 
 if TYPE_CHECKING:
     from footplate.domain.records import WorkspaceView
     from footplate.sdk.config.workspace_file import WorkspaceConfig
+    from footplate.sdk.runs import shipping
+else:
+    shipping = Deferred("footplate.sdk.runs.shipping")
 
 DEFAULT_LABEL = LOCAL
 """The subscription and the resource group of workspaces that did not come from Azure."""
@@ -31,7 +34,7 @@ def connect(server: Optional[str] = None) -> Session:
     session = open_session(server)
     if session not in _recovered and not is_in_job():
         _recovered.add(session)
-        runs.shipping.recover(session)
+        shipping.recover(session)
     return session
 
 

@@ -20,16 +20,3 @@ Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_
 without a server, `tests/unit/data/tabular/test_frames.py` covers dataframe, and `tests/e2e/test_sdk_data.py`,
 `test_sdk_tabular.py`, `test_data_remote.py`, `test_team_data.py` and `test_outputs.py` cover the rest with one.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.data import dataset as dataset
-    from footplate.sdk.data import datastore as datastore
-    from footplate.sdk.data import datastore_kinds as datastore_kinds
-    from footplate.sdk.data import registration as registration
-else:
-    __getattr__ = lazy_submodules(__name__)

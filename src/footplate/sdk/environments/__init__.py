@@ -16,13 +16,3 @@ tests/unit/sdk/test_environment_surface.py covers fields, sections, curated, def
 tests/unit/sdk/config/test_unused.py covers unused; test_conda_dependencies.py covers conda_files;
 tests/e2e/test_sdk_environments.py covers build and image_details.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.environments import environment as environment
-else:
-    __getattr__ = lazy_submodules(__name__)

@@ -10,11 +10,11 @@ from mlflow.entities import FileInfo
 from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 from footplate.domain.records import FileView
-from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.local_files import data_below
 from footplate.sdk.mlflow import addresses
 from footplate.sdk.models.model import Model
+from footplate.sdk.runs import files
 
 
 class ArtifactStore(ArtifactRepository):
@@ -40,7 +40,7 @@ class ArtifactStore(ArtifactRepository):
                 hint="log them to a run and register a new version",
             )
         named = [(_join(place.path, name), file) for name, file in sources]
-        runs.files.upload(self._workspace.session, place.run, named, overwrite=True)
+        files.upload(self._workspace.session, place.run, named, overwrite=True)
 
     def list_artifacts(self, path: Optional[str] = None) -> List[FileInfo]:
         folder = (path or "").strip("/")
@@ -62,7 +62,7 @@ class ArtifactStore(ArtifactRepository):
                 hint=f"it has: {', '.join(sorted(self._files())[:10]) or 'no files'}",
             )
         run_id = self._place.run if isinstance(self._place, addresses.RunFiles) else ""  # models have no logs
-        runs.files.fetch_file(self._workspace.session, run_id, file, local_path)
+        files.fetch_file(self._workspace.session, run_id, file, local_path)
 
     def _files(self) -> Dict[str, FileView]:
         """Return the files by their path below the address."""
@@ -71,7 +71,7 @@ class ArtifactStore(ArtifactRepository):
             view = Model(self._workspace, place.name, version=place.version)._view  # pyright: ignore[reportPrivateUsage]
             folder = view.root if view.root not in [file.path for file in view.files] else ""
             return _below(_join(folder, place.path), view.files)
-        return _below(place.path, runs.files.listing(self._workspace.session, place.run, place.path))
+        return _below(place.path, files.listing(self._workspace.session, place.run, place.path))
 
 
 def _below(folder: str, files: Any) -> Dict[str, FileView]:

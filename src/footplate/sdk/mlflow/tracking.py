@@ -16,6 +16,7 @@ from mlflow.utils.rest_utils import MlflowHostCreds
 
 from footplate import environ
 from footplate.domain.runs import run_kinds
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.experiment import Experiment
 from footplate.sdk.mlflow import addresses, logged_models
 from footplate.sdk.mlflow.rest import Answers, Json, LocalAnswers, failure, labels
@@ -32,7 +33,6 @@ from footplate.sdk.mlflow.run_views import (
 )
 from footplate.sdk.run import Run
 from footplate.sdk.runs import shipping as shipping  # registers what it does at exit, before this module does
-from footplate.sdk.runs.status import TERMINAL
 
 if TYPE_CHECKING:
     from footplate.domain.records import RunView

@@ -24,15 +24,3 @@
 `tests/e2e/test_job_contract.py`, `tests/e2e/documents`, `test_serving.py` and `test_serving_packages.py` cover them
 on a server.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.models import model as model
-    from footplate.sdk.models import resource_configuration as resource_configuration
-    from footplate.sdk.models import webservice as webservice
-else:
-    __getattr__ = lazy_submodules(__name__)

@@ -22,27 +22,3 @@ status          the names of a run's states
 `footplate.sdk.run` has `Run` itself. `tests/e2e/test_sdk_*.py` cover handle, stored_run, files, snapshots, details and
 stacks; `tests/e2e/test_cli_runs.py` covers comparison.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.runs import comparison as comparison
-    from footplate.sdk.runs import details as details
-    from footplate.sdk.runs import files as files
-    from footplate.sdk.runs import filters as filters
-    from footplate.sdk.runs import heartbeat as heartbeat
-    from footplate.sdk.runs import interactive as interactive
-    from footplate.sdk.runs import metrics as metrics
-    from footplate.sdk.runs import output_capture as output_capture
-    from footplate.sdk.runs import recorder as recorder
-    from footplate.sdk.runs import shipping as shipping
-    from footplate.sdk.runs import snapshots as snapshots
-    from footplate.sdk.runs import stacks as stacks
-    from footplate.sdk.runs import status as status
-    from footplate.sdk.runs import streaming as streaming
-else:
-    # A script that only logs uses none of them; importing them all takes 60 ms.
-    __getattr__ = lazy_submodules(__name__)

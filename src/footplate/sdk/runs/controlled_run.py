@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from footplate.lazy import Deferred
-from footplate.sdk import runs
 from footplate.sdk.runs.stored_run import StoredRun
 from footplate.sdk.values.wrong_types import explained
 
@@ -11,15 +10,26 @@ TYPE_CHECKING = False  # typing is not imported: a script that only logs does wi
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, TypeVar, Union
 
-    from footplate.domain.runs import run_kinds
+    from footplate.domain.runs import run_kinds, run_status
     from footplate.domain.runs.run_diff import RunDiff
     from footplate.domain.stacks import ProcessStacks
     from footplate.sdk import session
+    from footplate.sdk.runs import comparison, details, files, heartbeat, output_capture, recorder, stacks, streaming
     from footplate.sdk.runs.handle import RunHandle as Run
 
     R = TypeVar("R", bound="ControlledRun")
 else:
-    run_kinds, session = Deferred("footplate.domain.runs.run_kinds"), Deferred("footplate.sdk.session")
+    run_kinds = Deferred("footplate.domain.runs.run_kinds")
+    run_status = Deferred("footplate.domain.runs.run_status")
+    session = Deferred("footplate.sdk.session")
+    comparison = Deferred("footplate.sdk.runs.comparison")
+    details = Deferred("footplate.sdk.runs.details")
+    files = Deferred("footplate.sdk.runs.files")
+    heartbeat = Deferred("footplate.sdk.runs.heartbeat")
+    output_capture = Deferred("footplate.sdk.runs.output_capture")
+    recorder = Deferred("footplate.sdk.runs.recorder")
+    stacks = Deferred("footplate.sdk.runs.stacks")
+    streaming = Deferred("footplate.sdk.runs.streaming")
 
 
 @explained
@@ -47,11 +57,11 @@ class ControlledRun(StoredRun):
             details = run.wait_for_completion(show_output=True, raise_on_error=False)
             print(details["status"])
         """
-        self._known = runs.streaming.wait(self._session, self._id, show_output)
-        found = runs.details.details(self._session, self._known)
+        self._known = streaming.wait(self._session, self._id, show_output)
+        described = details.details(self._session, self._known)
         if raise_on_error and self._known.status == "Failed":
-            raise runs.details.failure(self._known, found)
-        return found
+            raise details.failure(self._known, described)
+        return described
 
     # ── its end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -79,7 +89,7 @@ class ControlledRun(StoredRun):
         """
         self._hand_in()
         self._known = self._session.api.runs.complete(self._id)
-        runs.heartbeat.stop(self._id)
+        heartbeat.stop(self._id)
 
     def fail(
         self,
@@ -103,10 +113,10 @@ class ControlledRun(StoredRun):
             run = experiment.start_logging(snapshot_directory=None)
             run.fail("the data has no labels", error_code="BadData")
         """
-        cause = runs.details.failure_cause(error_details, error_code)
+        cause = details.failure_cause(error_details, error_code)
         self._hand_in()
         self._known = self._session.api.runs.fail(self._id, cause)
-        runs.heartbeat.stop(self._id)
+        heartbeat.stop(self._id)
 
     def cancel(self) -> None:
         """Cancel the run. Its processes get SIGTERM, and a while later SIGKILL.
@@ -172,7 +182,7 @@ class ControlledRun(StoredRun):
             for process in run.get_stacks(timeout_seconds=10):
                 print(process)
         """
-        return runs.stacks.ask(self._session, self._id, timeout_seconds)
+        return stacks.ask(self._session, self._id, timeout_seconds)
 
     def diff(self, other: Union[Run, str]) -> RunDiff:
         """Return the differences from another run: arguments, code, environment, data and metrics.
@@ -191,7 +201,7 @@ class ControlledRun(StoredRun):
             again.wait_for_completion()
             print(run.diff(again).arguments)
         """
-        return runs.comparison.diff(self._session, self._id, other if isinstance(other, str) else other.id)
+        return comparison.diff(self._session, self._id, other if isinstance(other, str) else other.id)
 
     def clean(self) -> None:
         """Do nothing: the node removes the working directory of a run that has ended.
@@ -202,12 +212,12 @@ class ControlledRun(StoredRun):
 
     def _hand_in(self) -> None:
         if self._outputs is not None:
-            runs.files.upload_tracked(self._session, self._id, self._outputs)
-        runs.recorder.close_recorder(self._session, self._id)
+            files.upload_tracked(self._session, self._id, self._outputs)
+        recorder.close_recorder(self._session, self._id)
 
     def __enter__(self: R) -> R:
         if self._outputs is not None:
-            self._capture = runs.output_capture.Capture(runs.recorder.open_recorder(self._session, self._id))
+            self._capture = output_capture.Capture(recorder.open_recorder(self._session, self._id))
         return self
 
     def __exit__(self, kind: Any, error: Optional[BaseException], traceback: Any) -> bool:
@@ -216,8 +226,8 @@ class ControlledRun(StoredRun):
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
         # The block does not decide how a job ends.
-        if self._refresh().status in runs.status.TERMINAL or run_kinds.kind_of(self._view).has_nodes:
-            runs.recorder.close_recorder(self._session, self._id)
+        if self._refresh().status in run_status.TERMINAL or run_kinds.kind_of(self._view).has_nodes:
+            recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()
         else:

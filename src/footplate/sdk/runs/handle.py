@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from footplate.lazy import Deferred
-from footplate.sdk import runs
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.wrong_types import explained
 
@@ -15,14 +14,19 @@ if TYPE_CHECKING:
     from footplate.domain.runs import run_kinds, run_status
     from footplate.sdk.display import notebooks
     from footplate.sdk.handles import ExperimentHandle
+    from footplate.sdk.runs import details, files
     from footplate.sdk.runs.output_capture import Capture
     from footplate.sdk.session import Session
     from footplate.sdk.values import labels
 
     H = TypeVar("H", bound="RunHandle")
 else:
-    run_kinds, run_status = Deferred("footplate.domain.runs.run_kinds"), Deferred("footplate.domain.runs.run_status")
-    labels, notebooks = Deferred("footplate.sdk.values.labels"), Deferred("footplate.sdk.display.notebooks")
+    run_kinds = Deferred("footplate.domain.runs.run_kinds")
+    run_status = Deferred("footplate.domain.runs.run_status")
+    notebooks = Deferred("footplate.sdk.display.notebooks")
+    details = Deferred("footplate.sdk.runs.details")
+    files = Deferred("footplate.sdk.runs.files")
+    labels = Deferred("footplate.sdk.values.labels")
 
 
 @explained
@@ -31,7 +35,7 @@ class RunHandle:
         self._experiment = experiment
         self._id = run_id
         self._known: Optional[RunView] = None
-        self._outputs = runs.files.tracked(outputs) if outputs is not None else None
+        self._outputs = files.tracked(outputs) if outputs is not None else None
         self._capture: Optional[Capture] = None
         if self._view.experiment != experiment.name:
             raise UserErrorException(
@@ -44,7 +48,7 @@ class RunHandle:
         """Return a run without a request. `outputs` is the directory whose files it uploads when it ends."""
         run = object.__new__(cls)
         run._experiment, run._id, run._known = experiment, view.id, view
-        run._outputs, run._capture = runs.files.tracked(outputs) if outputs is not None else None, None
+        run._outputs, run._capture = files.tracked(outputs) if outputs is not None else None, None
         return run
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -123,7 +127,7 @@ class RunHandle:
         known = self._known
         if (
             known is None
-            or known.status not in runs.status.TERMINAL
+            or known.status not in run_status.TERMINAL
             or (run_kinds.kind_of(known).can_restart and known.status != "Completed")
         ):
             self._refresh()
@@ -135,7 +139,7 @@ class RunHandle:
         Returns:
             The address.
         """
-        return runs.details.portal_url(self._session, self._id)
+        return details.portal_url(self._session, self._id)
 
     def story(self) -> List[StoryLine]:
         """Return everything that happened to the run, in order.

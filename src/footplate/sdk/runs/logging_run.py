@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from footplate.sdk import runs
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.runs.handle import RunHandle
 from footplate.sdk.values.wrong_types import explained
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
     from footplate.job.journal import Journal
     from footplate.sdk.blob_transfer import Source
+    from footplate.sdk.runs import files, metrics, recorder
+else:
+    files = Deferred("footplate.sdk.runs.files")
+    metrics = Deferred("footplate.sdk.runs.metrics")
+    recorder = Deferred("footplate.sdk.runs.recorder")
 
 
 @explained
 class LoggingRun(RunHandle):
     @property
     def _journal(self) -> Journal:
-        return runs.recorder.open_recorder(self._session, self._id).journal
+        return recorder.open_recorder(self._session, self._id).journal
 
     def log(
         self,
@@ -50,10 +55,10 @@ class LoggingRun(RunHandle):
             run.complete()
         """
         if value is ... or isinstance(value, dict):
-            for each, one in runs.metrics.named_values(name, value):
-                self._journal.log(each, runs.metrics.scalar(one, each), step, description or "")
+            for each, one in metrics.named_values(name, value):
+                self._journal.log(each, metrics.scalar(one, each), step, description or "")
         else:
-            self._journal.log(name, runs.metrics.scalar(value, name), step, description or "")
+            self._journal.log(name, metrics.scalar(value, name), step, description or "")
 
     def log_list(self, name: str, value: Iterable[Any], description: str = "") -> None:
         """Log several values of one series at once. An empty list logs nothing.
@@ -66,7 +71,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: `value` is not a list, or an element is not a single value.
         """
-        values = runs.metrics.scalars(value, name)
+        values = metrics.scalars(value, name)
         if values:
             self._journal.log_list(name, values, description or "")
 
@@ -81,7 +86,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: There are no columns, or a cell is not a single value.
         """
-        self._journal.log_row(name, runs.metrics.row(kwargs, name), description or "")
+        self._journal.log_row(name, metrics.row(kwargs, name), description or "")
 
     def log_table(self, name: str, value: Mapping[str, Any], description: str = "") -> None:
         """Log several rows of a table.
@@ -94,7 +99,7 @@ class LoggingRun(RunHandle):
         Raises:
             AzureMLException: `value` is not a dict of columns of equal length.
         """
-        self._journal.log_table(name, runs.metrics.table(value, name), description or "")
+        self._journal.log_table(name, metrics.table(value, name), description or "")
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
         """Log an image: a file, or a plot.
@@ -117,7 +122,7 @@ class LoggingRun(RunHandle):
         """
         if (path is None) == (plot is None):
             raise AzureMLException(f"image {name!r} needs either path or plot", hint="pass exactly one of the two")
-        artifact, content = runs.files.image(name, path, plot)
+        artifact, content = files.image(name, path, plot)
         self._log_artifact(name, artifact, content, "image", description)
 
     def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
@@ -191,12 +196,12 @@ class LoggingRun(RunHandle):
         self._log_json(name, value, "predictions", description)
 
     def _log_json(self, name: str, value: Any, kind: str, description: str) -> None:
-        content = io.BytesIO(runs.metrics.json_document(value, name).encode("utf-8"))
+        content = io.BytesIO(metrics.json_document(value, name).encode("utf-8"))
         self._log_artifact(name, name, content, kind, description)
 
     def _log_artifact(self, name: str, artifact: str, content: Source, kind: str, description: str) -> None:
-        runs.files.upload(self._session, self._id, [(artifact, content)])
-        self._journal.log_artifact(name, runs.files.clean_name(artifact), kind, description or "")
+        files.upload(self._session, self._id, [(artifact, content)])
+        self._journal.log_artifact(name, files.clean_name(artifact), kind, description or "")
 
     def flush(self, timeout_seconds: float = 300) -> None:
         """Wait until the server has everything logged so far.
@@ -204,4 +209,4 @@ class LoggingRun(RunHandle):
         Args:
             timeout_seconds: Accepted for compatibility; the wait ends when everything was sent.
         """
-        runs.recorder.flush_recorder(self._session, self._id)
+        recorder.flush_recorder(self._session, self._id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-TERMINAL = ("Completed", "Failed", "Canceled")
+from footplate.domain.runs.run_status import TERMINAL
 
 
 class RunStatus:

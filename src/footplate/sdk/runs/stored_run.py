@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from footplate.sdk import runs
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import SnapshotException
 from footplate.sdk.runs.logging_run import LoggingRun
 from footplate.sdk.values.wrong_types import explained
@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
     from footplate.sdk.blob_transfer import Source
     from footplate.sdk.exceptions import Kinds
+    from footplate.sdk.runs import details, files, metrics, recorder, shipping, snapshots
+else:
+    details = Deferred("footplate.sdk.runs.details")
+    files = Deferred("footplate.sdk.runs.files")
+    metrics = Deferred("footplate.sdk.runs.metrics")
+    recorder = Deferred("footplate.sdk.runs.recorder")
+    shipping = Deferred("footplate.sdk.runs.shipping")
+    snapshots = Deferred("footplate.sdk.runs.snapshots")
 
 
 @explained
@@ -46,16 +54,16 @@ class StoredRun(LoggingRun):
         """
         self.flush()
         if recursive:
-            runs.recorder.flush_all(self._session)
-        runs.shipping.recover_run(self._session, self._id)
+            recorder.flush_all(self._session)
+        shipping.recover_run(self._session, self._id)
         found = self._session.api.metrics.read(self._id, name=name, recursive=recursive)
         if recursive and run_type is not None:
             below = self._session.api.runs.list(self._view.workspace, ancestor=self._id, parent="any", type=run_type)
             wanted = {self._id if self.type == run_type else None, *(view.id for view in below)}
             found = {run: series for run, series in found.items() if run in wanted}
-        shaped = {run: runs.metrics.shapes(series, run) for run, series in found.items()}
+        shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
         if populate:
-            shaped = {run: runs.files.populated(self._session, run, values) for run, values in shaped.items()}
+            shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
         return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,7 +84,7 @@ class StoredRun(LoggingRun):
             with experiment.start_logging(snapshot_directory=None) as run:
                 run.upload_file("reports/summary.txt", "src/train.py")
         """
-        runs.files.upload(self._session, self._id, [(name, path_or_stream)])
+        files.upload(self._session, self._id, [(name, path_or_stream)])
 
     def upload_files(
         self,
@@ -105,7 +113,7 @@ class StoredRun(LoggingRun):
         """
         if len(names) != len(paths):
             raise TypeError(f"{len(names)} names were given for {len(paths)} paths")
-        runs.files.upload(self._session, self._id, list(zip(names, paths)))
+        files.upload(self._session, self._id, list(zip(names, paths)))
 
     def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
         """Upload a directory and everything in it.
@@ -122,7 +130,7 @@ class StoredRun(LoggingRun):
             with experiment.start_logging(snapshot_directory=None) as run:
                 run.upload_folder("code", "src")
         """
-        runs.files.upload_folder(self._session, self._id, name, path)
+        files.upload_folder(self._session, self._id, name, path)
 
     def get_file_names(self) -> List[str]:
         """Return the names of the run's artifacts and logs.
@@ -133,7 +141,7 @@ class StoredRun(LoggingRun):
         Example:
             print([name for name in run.get_file_names() if name.startswith("outputs/")])
         """
-        return runs.files.names(self._session, self._id)
+        return files.names(self._session, self._id)
 
     def download_file(
         self, name: str, output_file_path: Optional[str] = None, _validate_checksum: bool = False
@@ -150,7 +158,7 @@ class StoredRun(LoggingRun):
         Example:
             run.download_file("outputs/model.txt", "downloads/model.txt")
         """
-        runs.files.download(self._session, self._id, name, output_file_path)
+        files.download(self._session, self._id, name, output_file_path)
 
     def download_files(
         self,
@@ -177,7 +185,7 @@ class StoredRun(LoggingRun):
         Example:
             run.download_files(prefix="outputs", output_directory="downloads", append_prefix=False)
         """
-        runs.files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
+        files.download_many(self._session, self._id, prefix, output_directory, output_paths, append_prefix)
 
     # ── snapshots ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -203,7 +211,7 @@ class StoredRun(LoggingRun):
                 f"run {self._id} has a snapshot already: {self._view.snapshot}",
                 hint="a run has one snapshot; start another run",
             )
-        taken = runs.snapshots.take(self._session, os.fspath(path))
+        taken = snapshots.take(self._session, os.fspath(path))
         kinds: Kinds = {"conflict": SnapshotException}
         self._known = self._session.api_for(kinds).runs.set_snapshot(self._id, taken.id)
         return taken.id
@@ -241,7 +249,7 @@ class StoredRun(LoggingRun):
         Example:
             print(run.restore_snapshot(path="code"))
         """
-        return runs.snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
+        return snapshots.restore(self._session, snapshot_id or self.get_snapshot_id(), path)
 
     # ── details and waiting ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -255,7 +263,7 @@ class StoredRun(LoggingRun):
         Example:
             print(run.get_details()["status"])
         """
-        return runs.details.details(self._session, self._refresh())
+        return details.details(self._session, self._refresh())
 
     def get_details_with_logs(self) -> Dict[str, Any]:
         """Return the details with the text of all logs.
@@ -267,7 +275,7 @@ class StoredRun(LoggingRun):
             for name, text in run.get_details_with_logs()["logFiles"].items():
                 print(name, len(text))
         """
-        return runs.details.details_with_logs(self._session, self._refresh())
+        return details.details_with_logs(self._session, self._refresh())
 
     def get_detailed_status(self) -> Dict[str, Any]:
         """Return the status with the reason for it.
@@ -278,7 +286,7 @@ class StoredRun(LoggingRun):
         Example:
             print(run.get_detailed_status())
         """
-        return runs.details.detailed_status(self._refresh())
+        return details.detailed_status(self._refresh())
 
     def get_all_logs(self, destination: Optional[str] = None) -> List[str]:
         """Download the logs of the run.
@@ -294,4 +302,4 @@ class StoredRun(LoggingRun):
                 print(path)
         """
         folder = destination or os.path.join("assets", self._id)
-        return runs.files.download_logs(self._session, self._id, folder)
+        return files.download_logs(self._session, self._id, folder)

@@ -14,7 +14,6 @@ from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.text import duration
 from footplate.sdk.display.status_line import Live
 from footplate.sdk.exceptions import ExperimentExecutionException
-from footplate.sdk.runs.status import TERMINAL
 from footplate.sdk.session import Session
 
 _WAITS = ("waiting", "ready, waits")
@@ -38,7 +37,7 @@ def _wait(session: Session, run_id: str) -> RunView:
     version = -1
     while True:
         view = session.api.runs.get(run_id, version=version, until="ended", wait=LONG_POLL)
-        if view.status in TERMINAL:
+        if view.status in run_status.TERMINAL:
             return view
         version = view.version
 
@@ -52,7 +51,7 @@ def _wait_with_status(session: Session, run_id: str) -> RunView:
     offset, last = 0, ""
     view = session.api.runs.get(run_id)
     with Live() as live:
-        while view.status not in TERMINAL:
+        while view.status not in run_status.TERMINAL:
             building = view.stage is Stage.PREPARING and last.strip()
             live.show(f"{run_id}: {building or _phase(view)}")
             if view.started is not None:
@@ -100,7 +99,7 @@ class _Follower:
             version = view.version
             if news.text or self._script_begins(view):
                 continue
-            if view.status in TERMINAL:
+            if view.status in run_status.TERMINAL:
                 self._summarize(view)
                 return view
 
@@ -150,7 +149,7 @@ class _Follower:
             self._offset = news.offset
 
     def _show_phase(self, view: RunView) -> None:
-        if view.status in TERMINAL:  # printed in the summary
+        if view.status in run_status.TERMINAL:  # printed in the summary
             return
         words = _phase(view)
         if words != self._last_phase:

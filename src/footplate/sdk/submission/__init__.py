@@ -8,15 +8,3 @@ on_demand   runs that name a VM size instead of a cluster
 Functions return the view of the new run; `footplate.sdk.experiment` makes the object for users.
 `tests/e2e/test_sdk_*.py` cover this package.
 """
-
-from __future__ import annotations
-
-from footplate.lazy import lazy_submodules
-
-TYPE_CHECKING = False  # typing's own costs 8 ms
-if TYPE_CHECKING:
-    from footplate.sdk.submission import groups as groups
-    from footplate.sdk.submission import run_outputs as run_outputs
-    from footplate.sdk.submission import scripts as scripts
-else:
-    __getattr__ = lazy_submodules(__name__)
