@@ -62,6 +62,10 @@ torture-services: .venv/.synced ## fuzz a web service, and kill its workers unde
 build: .venv/.synced ## build wheels and source archives into dist/
 	@$(UV) build --all-packages --out-dir dist
 
+.PHONY: release
+release: .venv/.synced ## set a version, build, and try the wheels (VERSION=0.2.0); uploads nothing
+	@$(BIN)/python scripts/release.py "$(VERSION)"
+
 .PHONY: lock
 lock: .uv/.installed ## update uv.lock from the public index, ignoring mirrors
 	@env -u UV_INDEX -u UV_EXTRA_INDEX_URL -u UV_INDEX_URL -u UV_FIND_LINKS -u UV_DEFAULT_INDEX .uv/bin/uv lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.util
 import os
 import re
@@ -17,14 +18,23 @@ from packaging.specifiers import SpecifierSet
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def uv_like_pip() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("uv_like_pip", ROOT / "scripts" / "uv_like_pip.py")
+def load_script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def uv_like_pip() -> ModuleType:
+    return load_script("uv_like_pip")
+
+
+@pytest.fixture(scope="module")
+def release() -> ModuleType:
+    return load_script("release")
 
 
 def test_lock_names_only_pypi() -> None:
@@ -190,3 +200,37 @@ def test_wheels_contain_required_files(folder: str, needed: list[str], tmp_path:
         assert {f"footplate/storage/migrations/versions/{name}" for name in migrations} <= names
     assert not [n for n in names if "__pycache__" in n or n.startswith(("tests/", "docs/"))]
     assert "azureml/__init__.py" not in names, "azureml is a namespace that other distributions share"
+
+
+def test_one_version_stands_in_all_files(release: ModuleType) -> None:
+    version = release.current_version()
+    for name, texts in release.VERSIONS.items():
+        content = (ROOT / name).read_text(encoding="utf-8")
+        assert [content.count(text.format(version)) for text in texts] == [1] * len(texts), name
+
+
+def test_a_release_sets_the_version_in_all_files(release: ModuleType, tmp_path: Path) -> None:
+    for name in release.VERSIONS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    release.set_version("7.8.9", tmp_path)
+    assert release.current_version(tmp_path) == "7.8.9"
+    assert '"footplate==7.8.9"' in (tmp_path / "packages/azureml/pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_a_release_dates_the_notes_of_the_changelog_once(release: ModuleType, tmp_path: Path) -> None:
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text("# Changelog\n\n## [Unreleased]\n\n- New.\n\n## [1.0.0] - 2026-01-01\n\n- Old.\n")
+    for _ in range(2):
+        release.date_changelog("1.1.0", datetime.date(2026, 2, 3), changelog)
+    assert changelog.read_text() == (
+        "# Changelog\n\n## [Unreleased]\n\n## [1.1.0] - 2026-02-03\n\n- New.\n\n## [1.0.0] - 2026-01-01\n\n- Old.\n"
+    )
+    with pytest.raises(release.ReleaseError, match="no notes"):
+        release.date_changelog("1.2.0", datetime.date(2026, 2, 3), changelog)
+
+
+@pytest.mark.parametrize(("version", "message"), [("1", "older"), ("next", "not a version"), ("2.0.0a1", "older")])
+def test_a_release_refuses_versions_that_go_back(release: ModuleType, version: str, message: str) -> None:
+    with pytest.raises(release.ReleaseError, match=message):
+        release.check_version(version, "2.0.0")
