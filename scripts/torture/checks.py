@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import signal
 import time
@@ -15,6 +14,7 @@ from typing import Any
 from jobs import STEPS, Job
 
 from footplate import Run
+from footplate.disk import is_locked
 from footplate.sdk.exceptions import AzureMLException
 
 SETTLE_SECONDS = 600.0
@@ -77,7 +77,7 @@ def _leftovers(folder: Path) -> list[str]:
     found = [f"process {pid}: {line}" for pid, line in processes_of(folder).items()]
     found += [f"mount {line.split()[1]}" for line in Path("/proc/mounts").read_text().splitlines()
               if line.split()[1].startswith(f"{folder}/home/")]  # fmt: skip
-    found += [f"lock {path}" for path in folder.rglob("*.lock") if is_held(path)]
+    found += [f"lock {path}" for path in folder.rglob("*.lock") if is_locked(path)]
     return found + [f"folder {path}" for path in (folder / "home" / "work").glob("*")]
 
 
@@ -122,12 +122,3 @@ def processes_of(folder: Path) -> dict[int, str]:
                 if line:  # a zombie has none
                     found[pid] = line[:200]
     return found
-
-
-def is_held(path: Path) -> bool:
-    with open(path, "rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False

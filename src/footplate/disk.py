@@ -1,4 +1,4 @@
-"""Write files whole or not at all, copy them the cheapest way, sync them, and report a full disk as OutOfSpace.
+"""Write files whole or not at all, lock them, copy them the cheapest way, sync them, and report a full disk.
 
 An atomic write goes to a temporary file, which is renamed when it is complete: readers see the old file or the new
 one. `durable` also syncs it before the rename, so that a power failure cannot leave an empty file under the name.
@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from typing import Generator, Optional, Sequence, Union
 
 from footplate.errors import OutOfSpace
@@ -110,6 +111,57 @@ def atomic_symlink(target: Path, path: Path, temporary: Optional[Path] = None) -
     temporary = temporary or f"{path}.{os.urandom(8).hex()}"
     os.symlink(target, temporary)
     os.replace(temporary, path)
+
+
+# ── Locks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class FileLock:
+    """A lock on a file or folder, which is created and opened as `file`, but not locked yet.
+
+    The lock ends when every process that has inherited the open file has closed it or died.
+    """
+
+    def __init__(self, path: Path, flags: int = os.O_RDWR | os.O_CREAT) -> None:
+        self.file = os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+    def take(self, shared: bool = False) -> None:
+        """Wait until the lock is ours; several processes may have a shared one."""
+        fcntl.flock(self.file, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+
+    def try_take(self, shared: bool = False, seconds: float = 0.0) -> bool:
+        """Return whether the lock is ours. Retry for some seconds if others take it briefly to check it."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(self.file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    return False
+                time.sleep(0.01)
+
+    def release(self) -> None:
+        """Let others take the lock; the file stays open."""
+        fcntl.flock(self.file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self.file)
+
+    def __enter__(self) -> FileLock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock. The check takes a shared one, which other checks tolerate."""
+    try:
+        with FileLock(path, os.O_RDONLY) as lock:
+            return not lock.try_take(shared=True)
+    except FileNotFoundError:
+        return False
 
 
 # ── Bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

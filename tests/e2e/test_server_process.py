@@ -382,7 +382,7 @@ def test_clients_wait_for_a_server_restart(home):
 
 def test_clients_do_not_start_a_server_that_was_started_by_hand(home, team):
     os.kill(server_pid(home), signal.SIGTERM)
-    wait_until(lambda: not launcher._is_held(str(home / "server.lock")))
+    wait_until(lambda: not launcher.is_locked(str(home / "server.lock")))
     with pytest.raises(Unavailable, match="started by hand"):
         connect()
     assert cli("server", "start").returncode == 0

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from footplate.disk import atomic_file, atomic_symlink, atomic_write, copy, place, space, sync, write_all
+from footplate.disk import (
+    FileLock,
+    atomic_file,
+    atomic_symlink,
+    atomic_write,
+    copy,
+    is_locked,
+    place,
+    space,
+    sync,
+    write_all,
+)
 from footplate.errors import OutOfSpace
 
 
@@ -78,3 +90,23 @@ def test_copy_and_sync_of_many_files(tmp_path: Path) -> None:
     with open(paths[0], "rb") as source, open(tmp_path / "copy", "wb") as target:
         copy(source.fileno(), target.fileno())
     assert (tmp_path / "copy").read_bytes() == Path(paths[0]).read_bytes()
+
+
+def test_a_lock_belongs_to_one_and_its_check_does_not_take_it(tmp_path: Path) -> None:
+    path = tmp_path / "f.lock"
+    assert not is_locked(path) and not path.exists()
+    with FileLock(path) as first, FileLock(path) as second:
+        assert first.try_take() and is_locked(path) and not second.try_take(seconds=0.01)
+        first.release()
+        assert not is_locked(path) and second.try_take(shared=True) and first.try_take(shared=True)
+    assert not is_locked(path)
+
+
+def test_a_lock_lives_as_long_as_a_process_that_inherited_it(tmp_path: Path) -> None:
+    with FileLock(tmp_path / "f.lock") as lock:
+        lock.take()
+        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[lock.file])
+    assert is_locked(tmp_path / "f.lock")
+    child.kill()
+    child.communicate()
+    assert not is_locked(tmp_path / "f.lock")

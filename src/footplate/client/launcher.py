@@ -6,14 +6,12 @@ Two locks ensure that there is exactly one. A server holds `server.lock` for its
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
 import sys
 import time
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Generator, List, Optional
+from typing import Any, Dict, List, Optional
 
 from footplate import __version__, environ
 from footplate.api import ApiClient
@@ -21,6 +19,7 @@ from footplate.backoff import Backoff
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
 from footplate.client.transport import Transport
+from footplate.disk import FileLock, is_locked
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 
 START_SECONDS = 60.0
@@ -60,7 +59,7 @@ def start_server(home: str) -> str:
 
 def stop_server(home: str, patience: float = POLITE_SECONDS) -> bool:
     """Stop the server of this home and wait until it is gone; return False if there was none. Active runs continue."""
-    if not _is_held(os.path.join(home, homes.SERVER_LOCK)):
+    if not is_locked(os.path.join(home, homes.SERVER_LOCK)):
         return False
     _end_server(home, patience)
     return True
@@ -69,7 +68,7 @@ def stop_server(home: str, patience: float = POLITE_SECONDS) -> bool:
 def server_status(home: str) -> Dict[str, Any]:
     """Return the server's description of itself with `running`; for a server that is gone, the record that it left."""
     record = homes.read_record(home)
-    status: Dict[str, Any] = {"running": _is_held(os.path.join(home, homes.SERVER_LOCK)), "home": home}
+    status: Dict[str, Any] = {"running": is_locked(os.path.join(home, homes.SERVER_LOCK)), "home": home}
     status.update({key: record.get(key) for key in ("pid", "version", "python", "started", "socket", "url")})
     if status["running"] and _answers(record):
         try:
@@ -119,8 +118,8 @@ def _ensure(home: str, version: Optional[str], by_hand: bool = False) -> str:
         return endpoint
     _refuse_to_replace(homes.read_record(home), by_hand)
     deadline = time.monotonic() + START_SECONDS + 2 * POLITE_SECONDS
-    with _held(os.path.join(home, homes.START_LOCK)) as attempt:
-        while not attempt():
+    with _open_lock(os.path.join(home, homes.START_LOCK)) as lock:
+        while not lock.try_take():
             endpoint = _usable(home, version)
             if endpoint is not None:
                 return endpoint
@@ -159,11 +158,11 @@ def _start(home: str, version: Optional[str]) -> str:
         endpoint = _usable(home, version)
         if endpoint is not None:
             return endpoint
-        if spawned is None and not _is_held(lock):
+        if spawned is None and not is_locked(lock):
             spawned = _Spawned(home)
         elif spawned is None and version is not None and _is_of_another_version(home, version):
             _end_server(home)
-        elif spawned is not None and not spawned.is_alive() and not _is_held(lock):
+        elif spawned is not None and not spawned.is_alive() and not is_locked(lock):
             if spawned.was_killed():
                 backoff.wait()
                 spawned = None
@@ -262,7 +261,7 @@ def _end_server(home: str, patience: float = POLITE_SECONDS) -> None:
         step(home, patience)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
-            if not _is_held(lock):
+            if not is_locked(lock):
                 return
             time.sleep(_POLL)
     raise Unavailable(f"the server of {home} does not end, not even after SIGKILL", "look at its process")
@@ -291,7 +290,7 @@ def _signal(home: str, number: int) -> None:
     try:
         with open(lock, encoding="ascii") as file:
             pid = int(file.read())
-        if pid > 1 and _is_held(lock):
+        if pid > 1 and is_locked(lock):
             os.kill(pid, number)
     except (OSError, ValueError):
         pass
@@ -300,43 +299,14 @@ def _signal(home: str, number: int) -> None:
 # ── Locks and processes ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextmanager
-def _held(path: str) -> Generator[Callable[[], bool], None, None]:
-    """Yield a function that tries to take the lock and returns whether it succeeded."""
+def _open_lock(path: str) -> FileLock:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return FileLock(path)
     except OSError as error:
         raise InvalidInput(
             f"the home folder {os.path.dirname(path)} cannot be written: {error.strerror}",
             "make it writable, or set FOOTPLATE_HOME to a folder that is",
         ) from None
-
-    def attempt() -> bool:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
-
-    try:
-        yield attempt
-    finally:
-        os.close(descriptor)
-
-
-def _is_held(path: str) -> bool:
-    """Tell whether a server holds its lock. The check takes a shared lock, which other checks tolerate."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 def _is_alive(pid: int) -> bool:

@@ -13,7 +13,6 @@ that nobody holds. So a crash leaves nothing to repair, and the whole cache may 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import math
 import os
@@ -27,7 +26,7 @@ from footplate.data.cache_limit import DEFAULT_LIMIT, limit_of
 from footplate.data.stores.base import SMALL, Count, FileStore, fingerprint, uncounted
 from footplate.data.transfer import fetch
 from footplate.data.transfer.partial import Partial
-from footplate.disk import atomic_symlink, space, temporary_file, write_all
+from footplate.disk import FileLock, atomic_symlink, space, temporary_file, write_all
 from footplate.domain.data import StoreEntry
 from footplate.errors import Broken, Unavailable
 
@@ -76,18 +75,18 @@ class DataCache:
     def find(self, key: str, size: int = -1) -> int | None:
         """Open the file with this key, and hold it until it is closed. Return None if it is not cached."""
         try:
-            file = os.open(self._key_path(key), os.O_RDONLY | os.O_CLOEXEC)
+            lock = FileLock(self._key_path(key), os.O_RDONLY)
         except FileNotFoundError:
             return None
-        fcntl.flock(file, fcntl.LOCK_SH)
-        info = os.fstat(file)
+        lock.take(shared=True)
+        info = os.fstat(lock.file)
         if not info.st_nlink or size not in (-1, info.st_size):  # removed just now, or damaged by a disk crash
-            os.close(file)
+            lock.close()
             return None
         if time.time() - info.st_mtime > _USE_SECONDS:
             with contextlib.suppress(PermissionError):  # it belongs to another user
-                os.utime(file)
-        return file
+                os.utime(lock.file)
+        return lock.file
 
     def has(self, key: str) -> bool:
         return os.path.exists(self._key_path(key))
@@ -181,8 +180,8 @@ class DataCache:
     def _key_path(self, key: str) -> str:
         return f"{self.folder}/keys/{key[:2]}/{key}"
 
-    def _fetch_lock(self, key: str) -> contextlib.AbstractContextManager[int]:
-        return held_lock(f"{self.folder}/coming/{key}.lock")
+    def _fetch_lock(self, key: str) -> contextlib.AbstractContextManager[None]:
+        return hold_lock(f"{self.folder}/coming/{key}.lock")
 
     # ── making room ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -202,7 +201,7 @@ class DataCache:
         Return the bytes freed. A `limit` of 0 removes all.
         """
         limit, freed = self.limit if limit is None else limit, 0
-        with held_lock(f"{self.folder}/room.lock"):
+        with hold_lock(f"{self.folder}/room.lock"):
             self._added, self._evicted_at = 0, time.monotonic()
             found = sorted(self._objects(), key=lambda one: one.used_at)
             excess = sum(one.size for one in found) - limit
@@ -239,18 +238,15 @@ class DataCache:
 
     def remove_view(self, name: str) -> bool:
         """Remove the view unless it is in use. Return whether it is gone."""
-        held = os.open(f"{self.folder}/views/{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(held)
-            return False
-        gone = f"{self.folder}/coming/{os.urandom(6).hex()}.gone"
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(f"{self.folder}/views/{name}", 0o700)  # moving a directory needs write permission on it
-            os.rename(f"{self.folder}/views/{name}", gone)
-            remove_tree(gone)
-        os.close(held)
+        view = f"{self.folder}/views/{name}"
+        with FileLock(f"{view}.lock") as lock:
+            if not lock.try_take():
+                return False
+            aside = f"{self.folder}/coming/{os.urandom(6).hex()}.gone"
+            with contextlib.suppress(FileNotFoundError):
+                os.chmod(view, 0o700)  # moving a directory needs write permission on it
+                os.rename(view, aside)
+                remove_tree(aside)
         return True
 
     def _remove_leftovers(self) -> None:
@@ -305,36 +301,19 @@ def _hash(file: int) -> str:
 
 
 def _is_held(path: str) -> bool:
-    with _open_exclusively(path) as file:
-        return file is None and os.path.exists(path)
+    try:
+        with FileLock(path, os.O_RDONLY) as lock:
+            return not lock.try_take() and os.path.exists(path)
+    except FileNotFoundError:
+        return False
 
 
 def _remove_if_free(path: str) -> bool:
-    with contextlib.suppress(FileNotFoundError), _open_exclusively(path) as file:
-        if file is not None and os.fstat(file).st_nlink:  # otherwise the name belongs to another object by now
+    with contextlib.suppress(FileNotFoundError), FileLock(path, os.O_RDONLY) as lock:
+        if lock.try_take() and os.fstat(lock.file).st_nlink:  # otherwise the name belongs to another object by now
             os.unlink(path)
             return True
     return False
-
-
-@contextlib.contextmanager
-def _open_exclusively(path: str) -> Generator[int | None, None, None]:
-    """Open an object and lock it exclusively. Yield None if it is gone, or somebody holds its shared lock."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        yield None
-        return
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 def remove_tree(folder: str) -> None:
@@ -345,18 +324,18 @@ def remove_tree(folder: str) -> None:
 
 
 @contextlib.contextmanager
-def held_lock(path: str) -> Generator[int, None, None]:
+def hold_lock(path: str) -> Generator[None, None, None]:
     """Hold a lock that dies with its owner, and remove its file when nobody waits for it."""
     while True:
-        held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(held, fcntl.LOCK_EX)
+        lock = FileLock(path)
+        lock.take()
         with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.stat(path), os.fstat(held)):
+            if os.path.samestat(os.stat(path), os.fstat(lock.file)):
                 break
-        os.close(held)  # the previous holder has removed the file
+        lock.close()  # the previous holder has removed the file
     try:
-        yield held
+        yield
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        os.close(held)
+        lock.close()

@@ -12,7 +12,6 @@ A build that was killed has no marker; the next one starts afresh.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -23,7 +22,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Callable, cast
 
-from footplate.disk import atomic_write
+from footplate.disk import FileLock, atomic_write
 from footplate.domain.orders import Lock
 from footplate.domain.records import BuiltView
 from footplate.environments.base import BuildContext, Say
@@ -40,8 +39,8 @@ def use(root: Path, lock: Lock, say: Say, logins: Logins, build: Build) -> Path:
     """Return the directory of the environment, built by `build` if no complete one exists, and record this use."""
     found = _find_complete(root, lock.digest)
     if found is None:
-        with file_lock(root / f"{lock.digest}.lock", say, "another process is building this environment") as lock_fd:
-            context = BuildContext(root, logins.listen(say), lock_fd, logins)
+        with hold_lock(root / f"{lock.digest}.lock", say, "another process is building this environment") as held:
+            context = BuildContext(root, logins.listen(say), held.file, logins)
             found = _find_complete(root, lock.digest) or _build(lock, context, build)
     with contextlib.suppress(OSError):  # it belongs to another user, who shares it read-only
         os.utime(found / MARKER)
@@ -105,23 +104,14 @@ def read_marker(folder: Path) -> dict[str, Any] | None:
 
 
 @contextmanager
-def file_lock(path: Path, say: Say, reason: str, how: int = fcntl.LOCK_EX) -> Generator[int]:
+def hold_lock(path: Path, say: Say, reason: str, shared: bool = False) -> Generator[FileLock]:
     """Hold the lock at `path`; if that means waiting, log the reason."""
-    lock_fd = _open_lock(path)
-    try:
-        try:
-            fcntl.flock(lock_fd, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"waiting: {reason}")
-            fcntl.flock(lock_fd, how)
-        yield lock_fd
-    finally:
-        os.close(lock_fd)
-
-
-def _open_lock(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with FileLock(path) as lock:
+        if not lock.try_take(shared):
+            say(f"waiting: {reason}")
+            lock.take(shared)
+        yield lock
 
 
 def _build(lock: Lock, context: BuildContext, build: Build) -> Path:
@@ -162,24 +152,17 @@ def _write_marker(folder: Path, lock: Lock, facts: dict[str, Any]) -> None:
     atomic_write(folder / MARKER, json.dumps(content).encode(), durable=True)
 
 
-def building(root: Path, say: Say) -> AbstractContextManager[int]:
+def building(root: Path, say: Say) -> AbstractContextManager[FileLock]:
     """Keep the caches from being cleared while an environment is built from them."""
-    return file_lock(root / _CACHES_LOCK, say, "the caches are being cleared", fcntl.LOCK_SH)
+    return hold_lock(root / _CACHES_LOCK, say, "the caches are being cleared", shared=True)
 
 
 @contextmanager
 def clearing(root: Path) -> Generator[bool]:
     """Yield whether no build is running; if so, none starts until this ends."""
-    lock_fd = _open_lock(root / _CACHES_LOCK)
-    try:
-        try:
-            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(lock_fd)
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / _CACHES_LOCK) as lock:
+        yield lock.try_take()
 
 
 # ── Listing and removing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -216,16 +199,13 @@ def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
     `before` removes the parts of the environment that are stored elsewhere.
     """
     root, digest = folder.parent, folder.name[:64]
-    lock_fd = _open_lock(root / f"{digest}.lock")
-    try:
-        fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    root.mkdir(parents=True, exist_ok=True)
+    with FileLock(root / f"{digest}.lock") as lock:
+        if not lock.try_take():
+            return False
         with contextlib.suppress(FileNotFoundError):
             (folder / MARKER).unlink()  # first: from now on nobody uses it
         before()
         with contextlib.suppress(FileNotFoundError):  # somebody else removed it
             shutil.rmtree(folder)
         return True
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(lock_fd)

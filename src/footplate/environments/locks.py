@@ -47,7 +47,7 @@ def resolve_once(
     known = None if refresh else _read(path)
     if known is None:
         asked = time.time()
-        with built_environments.file_lock(
+        with built_environments.hold_lock(
             path.with_suffix(".lock"), say, "another process is resolving this environment"
         ):
             known = _read(path, newer_than=asked if refresh else 0.0)

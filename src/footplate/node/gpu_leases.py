@@ -6,7 +6,6 @@ an agent that finds the lock free checks that none of them still runs.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from footplate import environ
+from footplate.disk import FileLock
 from footplate.node import process_tree
 
 _PAUSE_SECONDS = 0.2
@@ -23,7 +23,7 @@ class Leases:
     def __init__(self, home: str, marker: Mapping[str, str]) -> None:
         self._folder = os.path.join(home, "gpus")
         self._marker = dict(marker)
-        self._held: dict[str, int] = {}
+        self._leases: dict[str, FileLock] = {}
 
     def take(self, uuids: Sequence[str], wait: Callable[[str], None]) -> None:
         """Return when all GPUs are leased. While one is not, call `wait(reason)`, which may raise to give up."""
@@ -37,36 +37,33 @@ class Leases:
         return [uuid for uuid in uuids if self._try(uuid) is not None]
 
     def release(self) -> None:
-        for file in self._held.values():
-            os.ftruncate(file, 0)
-            os.close(file)
-        self._held.clear()
+        for lock in self._leases.values():
+            os.ftruncate(lock.file, 0)
+            lock.close()
+        self._leases.clear()
 
     def _try(self, uuid: str) -> str | None:
         """Return None if the GPU is leased now, else the reason why it is not."""
-        if uuid in self._held:
+        if uuid in self._leases:
             return None
         os.makedirs(self._folder, exist_ok=True)
         path = os.path.join(self._folder, f"{uuid.replace(os.sep, '_')}.lock")
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        taken = False
+        lock = FileLock(path)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left = self._left_behind(_read(file))
-            if left:
-                return f"GPU {uuid} is still used by process {left[0]} of a node that was lost"
-            os.ftruncate(file, 0)
-            os.pwrite(file, json.dumps(self._marker).encode(), 0)
-            taken = True
-            self._held[uuid] = file
+            if not lock.try_take():
+                return f"GPU {uuid} is still held by {_read(lock.file).get(environ.RUN_ID, 'another run')}"
+            orphans = self._find_orphans(_read(lock.file))
+            if orphans:
+                return f"GPU {uuid} is still used by process {orphans[0]} of a node that was lost"
+            os.ftruncate(lock.file, 0)
+            os.pwrite(lock.file, json.dumps(self._marker).encode(), 0)
+            self._leases[uuid] = lock
             return None
-        except BlockingIOError:
-            return f"GPU {uuid} is still held by {_read(file).get(environ.RUN_ID, 'another run')}"
         finally:
-            if not taken:
-                os.close(file)
+            if uuid not in self._leases:
+                lock.close()
 
-    def _left_behind(self, marker: dict[str, Any]) -> list[int]:
+    def _find_orphans(self, marker: dict[str, Any]) -> list[int]:
         """Return processes of the last holder that outlived its agent. Our own ranks, after a change of agents, do not
         count.
         """

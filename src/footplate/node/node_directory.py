@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import functools
 import importlib.util
 import json
@@ -35,7 +34,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import footplate
 from footplate import environ
-from footplate.disk import atomic_symlink, atomic_write, space
+from footplate.disk import FileLock, atomic_symlink, atomic_write, space
 from footplate.errors import OutOfSpace
 from footplate.lazy import Deferred
 from footplate.node import process_tree
@@ -115,20 +114,19 @@ class NodeFolder:
 
     def take_lock(self) -> int | None:
         """Return the lock as an open file, which may be passed to another process; None if a living agent holds it."""
-        held = self._open_lock()
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(held)
-            return None
-        return held
+        lock = self._open_lock()
+        with contextlib.suppress(OSError):
+            if lock.try_take():
+                return lock.file
+        lock.close()
+        return None
 
-    def _open_lock(self) -> int:
+    def _open_lock(self) -> FileLock:
         """Open the lock, also while the agent of an earlier attempt is removing its directory."""
         for tries_left in reversed(range(1000)):
             try:
                 os.makedirs(self.path, exist_ok=True)
-                return os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                return FileLock(self._lock)
             except (FileNotFoundError, FileExistsError):
                 if not tries_left:
                     raise

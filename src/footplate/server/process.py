@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import logging
 import os
 import signal
@@ -33,6 +32,7 @@ from footplate import __version__, environ
 from footplate.api.tls import encode_authority
 from footplate.client import home as homes
 from footplate.client.http import unix_endpoint
+from footplate.disk import FileLock
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 from footplate.server.app import About, Backend, create_app
 from footplate.server.connections import PENDING, ConnectionPool, ServerConfig, most_connections
@@ -144,18 +144,13 @@ def _idle_by_variable() -> float:
 
 def take_lock(home: str) -> int:
     """Return the descriptor that holds the lock. Retry for a moment: other processes take it briefly to check it."""
-    descriptor = os.open(os.path.join(home, homes.SERVER_LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-    for _ in range(50):
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.01)
-            continue
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
-        return descriptor
-    holder = os.pread(descriptor, 32, 0).decode("ascii", "replace")
-    os.close(descriptor)
+    lock = FileLock(os.path.join(home, homes.SERVER_LOCK))
+    if lock.try_take(seconds=0.5):
+        os.ftruncate(lock.file, 0)
+        os.pwrite(lock.file, str(os.getpid()).encode(), 0)
+        return lock.file
+    holder = os.pread(lock.file, 32, 0).decode("ascii", "replace")
+    lock.close()
     raise Conflict(
         f"a server of {home} runs already (pid {holder})", "stop it first, its runs continue: footplate server stop"
     )

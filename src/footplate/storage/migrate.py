@@ -7,13 +7,13 @@ when there is something to migrate.
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from footplate.disk import FileLock
 from footplate.errors import Conflict
 from footplate.storage.database import Database
 from footplate.storage.database_errors import translated
@@ -85,8 +85,8 @@ def _upgrade(connection: Connection, versions: Path, head: str) -> None:
 @contextmanager
 def _alone(database: Database, home: Path) -> Generator[Connection, None, None]:
     """Open one transaction while no other process of this home or database does the same. The locks end with it."""
-    with translated(), (home / "migrate.lock").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with translated(), FileLock(home / "migrate.lock") as lock:
+        lock.take()
         with database.write() as connection:
             if not database.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})

@@ -80,13 +80,13 @@ def test_status_and_stop_without_any_server(tmp_path):
 
 def test_checking_a_lock_does_not_take_it(tmp_path):
     path = str(tmp_path / "server.lock")
-    assert not launcher._is_held(path)
+    assert not launcher.is_locked(path)
     holder = os.open(path, os.O_RDWR | os.O_CREAT)
-    assert not launcher._is_held(path)
+    assert not launcher.is_locked(path)
     fcntl.flock(holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    assert launcher._is_held(path)
+    assert launcher.is_locked(path)
     os.close(holder)
-    assert not launcher._is_held(path)
+    assert not launcher.is_locked(path)
 
 
 def test_the_servers_environment_has_no_variables_of_a_job(monkeypatch):

@@ -12,7 +12,6 @@ Each mount has a supervisor process (`supervisor`), which unmounts once the owne
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import importlib.util
 import json
 import os
@@ -30,6 +29,7 @@ from footplate.data.mounts import supervisor, syscalls
 from footplate.data.mounts.views import View, check_links, find_view, make_view, view_name
 from footplate.data.stores.base import Report
 from footplate.data.stores.registry import open_lazily, open_store
+from footplate.disk import FileLock
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.store_names import clean_folder
@@ -260,8 +260,9 @@ def _make_mount_point(at: str, is_file: bool = False) -> str:
 class _Record:
     """The owner's side of the record that `supervisor` describes."""
 
-    def __init__(self, path: str, lock: int) -> None:
-        self.path, self._lock = path, lock
+    def __init__(self, path: str, lock: FileLock) -> None:
+        self.path = path
+        self._lock = lock
         self._log: int | None = None
         self._supervisor: subprocess.Popen[bytes] | None = None
 
@@ -270,8 +271,8 @@ class _Record:
         folder = f"{cache.folder}/mounts"
         os.makedirs(folder, exist_ok=True)
         aside = tempfile.mkdtemp(prefix=".", dir=folder)
-        lock = os.open(f"{aside}/owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # before it has its name, because a record without a lock is swept
+        lock = FileLock(f"{aside}/owner.lock")
+        lock.take()  # before it has its name, because a record without a lock is swept
         with open(f"{aside}/mount.json", "w", encoding="utf-8") as file:
             json.dump({"at": point}, file)
         path = f"{folder}/{os.path.basename(aside)[1:]}"
@@ -319,7 +320,7 @@ class _Record:
     def close(self, point: str) -> None:
         """Remove the record. The supervisor sees the free lock, and exits."""
         supervisor.remove(self.path, point)
-        os.close(self._lock)
+        self._lock.close()
         if self._log is not None:
             os.close(self._log)
         if self._supervisor is not None and self._supervisor.stdout is not None:
@@ -329,8 +330,8 @@ class _Record:
 def adopt(record: str) -> Mount | None:
     """Return the mount of a killed owner to its successor, or None if it is already gone."""
     try:
-        lock = os.open(f"{record}/owner.lock", os.O_RDWR | os.O_CLOEXEC)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock = FileLock(f"{record}/owner.lock", os.O_RDWR)
+        lock.take()
         with open(f"{record}/mount.json", encoding="utf-8") as file:
             point = json.load(file)["at"]
     except FileNotFoundError:
@@ -348,18 +349,16 @@ def sweep(cache: DataCache) -> list[str]:
 
 
 def _sweep(record: str) -> str | None:
-    held: list[int] = []
     try:
-        for name in ("owner.lock", "supervisor.lock"):
-            held.append(os.open(f"{record}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            fcntl.flock(held[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with open(f"{record}/mount.json", encoding="utf-8") as file:
-            point = json.load(file)["at"]
-        syscalls.unmount(point)
-        supervisor.remove(record, point)
-        return point
-    except (BlockingIOError, FileNotFoundError):
+        with FileLock(f"{record}/owner.lock") as owner:
+            if not owner.try_take():
+                return None
+            with FileLock(f"{record}/supervisor.lock") as lock, open(f"{record}/mount.json", encoding="utf-8") as file:
+                if not lock.try_take():
+                    return None
+                point = json.load(file)["at"]
+                syscalls.unmount(point)
+                supervisor.remove(record, point)
+                return point
+    except FileNotFoundError:
         return None
-    finally:
-        for lock in held:
-            os.close(lock)

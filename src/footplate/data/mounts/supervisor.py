@@ -16,7 +16,6 @@ root the owner waits until this process is ready. So it imports only what it nee
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import signal
@@ -27,6 +26,7 @@ from contextlib import suppress
 from typing import Any
 
 from footplate.data.mounts.syscalls import pidfd_open, unmount, wait_readable
+from footplate.disk import FileLock
 
 _POLL_SECONDS = 0.5
 _RECORD_FILE = "mount.json"
@@ -36,12 +36,12 @@ def main() -> None:
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     record, at = task["record"], task["at"]
     try:
-        own_lock = os.open(f"{record}/supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        own_lock = FileLock(f"{record}/supervisor.lock")
     except FileNotFoundError:  # closed before we started
         return
-    fcntl.flock(own_lock, fcntl.LOCK_EX)
+    own_lock.take()
     if task["view"]:  # keeps the cache from removing the view while guards read it, even if the owner is gone
-        fcntl.flock(os.open(task["view"], os.O_RDWR | os.O_CLOEXEC), fcntl.LOCK_SH)
+        FileLock(task["view"], os.O_RDWR).take(shared=True)
     wake_reader, wake_writer = os.pipe()
     signal.signal(signal.SIGTERM, lambda number, frame: os.write(wake_writer, b"x"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -95,12 +95,12 @@ def _remove_record(record: str) -> None:
 
 def _watch_owner(record: str, wake_writer: int) -> None:
     try:
-        owner = os.open(f"{record}/owner.lock", os.O_RDWR | os.O_CLOEXEC)
+        owner = FileLock(f"{record}/owner.lock", os.O_RDWR)
         while True:
-            fcntl.flock(owner, fcntl.LOCK_EX)
+            owner.take()
             if not living_guards(record):
                 break
-            fcntl.flock(owner, fcntl.LOCK_UN)  # so that another owner can take it
+            owner.release()  # so that another owner can take it
             time.sleep(_POLL_SECONDS)
     except FileNotFoundError:  # closed already
         pass

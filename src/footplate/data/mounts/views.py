@@ -8,7 +8,6 @@ removed files would otherwise change the data of all later runs.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -16,10 +15,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 
 from footplate.content.listing import Listing
-from footplate.data.cache import DataCache, held_lock, remove_tree
+from footplate.data.cache import DataCache, hold_lock, remove_tree
 from footplate.data.stores.base import FileStore, Report
 from footplate.data.transfer.batch import ProgressMeter, in_parallel, store_of, thread_pool
-from footplate.disk import space
+from footplate.disk import FileLock, space
 from footplate.domain.data import Item, StoreSpec
 from footplate.errors import NotFound, Unavailable
 
@@ -27,11 +26,9 @@ from footplate.errors import NotFound, Unavailable
 class View:
     """A view in use. `lock` holds it, and dies with this process; `close` allows the cache to remove it."""
 
-    def __init__(self, path: str, lock: int) -> None:
-        self.path, self.lock = path, lock
-
-    def close(self) -> None:
-        os.close(self.lock)
+    def __init__(self, path: str, lock: FileLock) -> None:
+        self.path = path
+        self.close = lock.close
 
 
 def view_name(digest: str, stores: Mapping[str, StoreSpec]) -> str:
@@ -47,10 +44,10 @@ def find_view(cache: DataCache, name: str) -> View | None:
     path = f"{cache.folder}/views/{name}"
     if not os.path.isdir(path):
         return None
-    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_SH)
+    lock = FileLock(f"{path}.lock")
+    lock.take(shared=True)
     if not os.path.isdir(path):  # removed while we waited
-        os.close(lock)
+        lock.close()
         return None
     with contextlib.suppress(OSError):
         os.utime(f"{path}.lock")
@@ -80,14 +77,14 @@ def make_view(
         found = find_view(cache, name)
         if found is not None:
             return found
-        with held_lock(f"{cache.folder}/coming/{name}.view.lock"):
+        with hold_lock(f"{cache.folder}/coming/{name}.view.lock"):
             if not os.path.isdir(f"{cache.folder}/views/{name}"):
                 _build(cache, name, listing, stores, report)
 
 
 def make_view_of_cached(cache: DataCache, name: str, listing: Listing, stores: Mapping[str, FileStore]) -> bool:
     """Make the view if nothing has to be fetched for it. Return whether it exists."""
-    with contextlib.suppress(_NotCached), held_lock(f"{cache.folder}/coming/{name}.view.lock"):
+    with contextlib.suppress(_NotCached), hold_lock(f"{cache.folder}/coming/{name}.view.lock"):
         if not os.path.isdir(f"{cache.folder}/views/{name}"):
             _build_aside(cache, name, lambda root: _link_cached(root, cache, listing, stores))
         return True

@@ -7,7 +7,6 @@ missing blocks or parts.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from typing import Literal, NamedTuple, TypeVar
 from footplate.data.stores.base import SMALL, FileStore, Progress, Report, changed_during_upload, exists, fingerprint
 from footplate.data.stores.folder import ASIDE, FolderStore
 from footplate.data.transfer import fetch
-from footplate.disk import space, sync, write_all
+from footplate.disk import FileLock, space, sync, write_all
 from footplate.domain.data import FOLDER, Item, StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, join
 from footplate.errors import Conflict, InvalidInput, NotAllowed, NotFound
@@ -274,26 +273,22 @@ def _aside_folder(root: str) -> Generator[str, None, None]:
     while True:
         folder = f"{root}/{ASIDE}{os.getpid()}-{os.urandom(4).hex()}"
         os.mkdir(folder)
-        held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(held, fcntl.LOCK_EX)
+        lock = FileLock(folder, os.O_RDONLY)
+        lock.take()
         if os.path.isdir(folder):  # unless another process took it for a dead one before it was locked
             break
-        os.close(held)
+        lock.close()
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
+        lock.close()
 
 
 def _remove_if_free(folder: str) -> None:
-    with contextlib.suppress(FileNotFoundError, BlockingIOError):
-        held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with contextlib.suppress(FileNotFoundError), FileLock(folder, os.O_RDONLY) as lock:
+        if lock.try_take():
             shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(held)
 
 
 # ── Many at a time ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import http.client
 import json
 import os
@@ -27,6 +26,7 @@ from footplate.data.stores.object_errors import error_for
 from footplate.data.stores.web_client import Web
 from footplate.data.transfer.fetch import wait_all
 from footplate.data.transfer.signing import AzureSigner, S3Signer, Signer
+from footplate.disk import FileLock
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, S3, StoreSpec
 from footplate.errors import NotFound, Unavailable
 
@@ -197,16 +197,8 @@ def _open_notes(path: str) -> Generator[_Notes, None, None]:
         yield _Notes(None, "")
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield _Notes(None, "")
-        else:
-            yield _Notes(file, path)
-    finally:
-        os.close(file)
+    with FileLock(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as lock:
+        yield _Notes(lock.file, path) if lock.try_take() else _Notes(None, "")
 
 
 # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────────

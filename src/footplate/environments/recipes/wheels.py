@@ -30,7 +30,7 @@ _ERROR = re.compile(r"(^|: )(fatal )?(error|Error)\b")
 def build_wheel(recipe: Mapping[str, Any], pins: str, python: str, context: BuildContext) -> Path:
     """Return the wheel of a locked recipe for this interpreter. `pins` are installed while it is built."""
     folder = context.root / STORE / _key(recipe, python)
-    with built_environments.file_lock(
+    with built_environments.hold_lock(
         Path(f"{folder}.lock"), context.say, "another process is building the same wheel"
     ):
         found = sorted(folder.glob("*.whl"))

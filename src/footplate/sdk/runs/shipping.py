@@ -8,7 +8,6 @@ opens a session ships the journals that a killed one left (`recover`).
 from __future__ import annotations
 
 import atexit
-import fcntl
 import json
 import logging
 import os
@@ -19,7 +18,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 from footplate import environ
 from footplate.api import ApiClient
 from footplate.client import home_folder
-from footplate.disk import atomic_write
+from footplate.disk import FileLock, atomic_write
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session, translating
@@ -117,8 +116,8 @@ class Spool:
         owner = f"{os.getpid()}_{os.urandom(4).hex()}"
         self.folder = os.path.join(home_folder(), "spool", run_id, owner)
         os.makedirs(self.folder, 0o700)
-        self._lock = os.open(os.path.join(self.folder, _LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._lock = FileLock(os.path.join(self.folder, _LOCK))
+        self._lock.take()
         self._session = session
         self._run = run_id
         self._journals = JournalDirectory(session, run_id, self.folder, is_new=True)
@@ -138,7 +137,7 @@ class Spool:
     def close(self) -> None:
         """Ship the rest, release the lock, and remove the directory unless a forked child still writes there."""
         self.ship()
-        os.close(self._lock)
+        self._lock.close()
         _take_over(self._session, self.folder, lambda: self.ship(finished=True))
 
     def _write_record(self) -> None:
@@ -172,11 +171,12 @@ def recover_run(session: Session, run_id: str) -> None:
 def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]] = None) -> None:
     """Ship and remove a directory whose lock is free. `ship` is for a caller that knows the offsets."""
     try:
-        lock = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CLOEXEC)
+        lock = FileLock(os.path.join(folder, _LOCK), os.O_RDWR)
     except OSError:
         return
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not lock.try_take():
+            return  # the owner is alive
         record = _read_record(folder)
         if record.get("endpoint") != session.endpoint:
             return
@@ -186,14 +186,14 @@ def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]]
             _ship_what_is_left(session, folder, record)
         shutil.rmtree(folder)
         os.rmdir(os.path.dirname(folder))
-    except (BlockingIOError, FileNotFoundError):
-        return  # the owner is alive, or another process was faster
+    except FileNotFoundError:
+        return  # another process was faster
     except OSError as error:
         if os.path.isdir(folder):
             raise
         _log.debug("other processes still use the spool of the run: %s", error)
     finally:
-        os.close(lock)
+        lock.close()
 
 
 def _ship_what_is_left(session: Session, folder: str, record: Dict[str, Any]) -> None:

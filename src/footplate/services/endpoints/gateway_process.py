@@ -5,7 +5,6 @@ The gateway outlives the server. It holds `serving/gateway.lock` for life, so a 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate import environ
-from footplate.disk import atomic_write
+from footplate.disk import atomic_write, is_locked
 from footplate.domain.inherited_variables import agent_variables
 from footplate.errors import Unavailable
 from footplate.serving.gateway.tunnels import NAME as PORT
@@ -67,17 +66,7 @@ class GatewayProcess:
             )  # fmt: skip
 
     def is_running(self) -> bool:
-        try:
-            lock = os.open(self.folder / "gateway.lock", os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(lock)
-        return False
+        return is_locked(self.folder / "gateway.lock")
 
     def hand_over(self, run: str, descriptor: int) -> None:
         """Give a connection of a worker on another machine to the gateway; raise Unavailable if none takes it."""

@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import contextlib
 import ctypes
-import fcntl
 import json
 import logging
 import os
@@ -26,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from footplate.disk import atomic_write
+from footplate.disk import FileLock, atomic_write
 from footplate.serving.gateway.application import GatewayApplication
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpConnection
@@ -215,20 +214,6 @@ class Gateway:
         await asyncio.gather(*(p.drain(DRAIN_SECONDS) for pool in self._pools.values() for p in pool.pools.values()))
 
 
-def _take_lock(path: Path) -> bool:
-    """Take the lock for the rest of this process. Retry for a moment: the server takes it briefly to check it."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.02)
-
-
 def _return_large_blocks() -> None:
     """Have the C library return the memory of large bodies when they are freed. glibc stops doing so by itself."""
     with contextlib.suppress(AttributeError, OSError):  # other libraries have no such function
@@ -243,7 +228,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     folder: Path = given.home.absolute() / "serving"
     folder.mkdir(parents=True, exist_ok=True)
-    if not _take_lock(folder / "gateway.lock"):
+    lock = FileLock(folder / "gateway.lock")  # for the rest of this process
+    if not lock.try_take(seconds=LOCK_SECONDS):
         return 0  # another gateway serves this home
     os.chdir(folder)  # sockets with long paths are reached by a path relative to it
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")

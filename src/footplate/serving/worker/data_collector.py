@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import datetime
-import fcntl
 import io
 import os
 import re
@@ -19,6 +18,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, cast
 
+from footplate.disk import FileLock, write_all
 from footplate.serving.worker.messages import ScoreRequest
 
 DEFAULT = "default"
@@ -242,7 +242,7 @@ def append_rows(folder: str, kept: KeptRows) -> None:
     """Add rows to a file that other replicas write to as well; the first one writes the header."""
     path = os.path.join(folder, kept.path)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(path, "ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        header = kept.header if os.fstat(file.fileno()).st_size == 0 else ""
-        file.write((header + kept.rows).encode("utf-8"))
+    with FileLock(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as lock:
+        lock.take()
+        header = kept.header if os.fstat(lock.file).st_size == 0 else ""
+        write_all(lock.file, (header + kept.rows).encode("utf-8"))
