@@ -38,11 +38,11 @@ _LEFTOVER_SECONDS = 7 * 24 * 3600.0
 
 
 class Usage(NamedTuple):
-    """Size of a cache. `held` bytes are in use and cannot be removed."""
+    """Size of a cache. `in_use` bytes cannot be removed."""
 
     files: int
     bytes: int
-    held: int
+    in_use: int
     limit: int
 
 
@@ -59,8 +59,10 @@ def cache_at(folder: str) -> DataCache:
 
 class DataCache:
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_LIMIT) -> None:
-        self.folder, self.limit = os.path.abspath(folder), limit
-        self._added, self._evicted_at = 0, -math.inf  # makes the first addition of each process check the total size
+        self.folder = os.path.abspath(folder)
+        self.limit = limit
+        self._added = 0
+        self._evicted_at = -math.inf  # makes the first addition of each process check the total size
         for name in ("objects", "keys", "coming", "views"):
             os.makedirs(f"{self.folder}/{name}", exist_ok=True)
 
@@ -68,9 +70,10 @@ class DataCache:
 
     def key(self, store: FileStore, entry: StoreEntry) -> str:
         """Return the key of a file. One without ETag, digest and date gets a new key each time."""
-        known = [entry.etag, entry.digest, f"{entry.modified}" if entry.modified else ""]
-        parts = [store.spec.identity(), entry.path, str(entry.size), *(known if any(known) else [os.urandom(16).hex()])]
-        return fingerprint(*parts)
+        validators = [entry.etag, entry.digest, f"{entry.modified}" if entry.modified else ""]
+        if not any(validators):
+            validators = [os.urandom(16).hex()]
+        return fingerprint(store.spec.identity(), entry.path, str(entry.size), *validators)
 
     def find(self, key: str, size: int = -1) -> int | None:
         """Open the file with this key, and hold it until it is closed. Return None if it is not cached."""
@@ -186,9 +189,9 @@ class DataCache:
     # ── making room ───────────────────────────────────────────────────────────────────────────────────────────────────
 
     def usage(self) -> Usage:
-        found = list(self._objects())
-        held = sum(one.size for one in found if _is_held(one.path))
-        return Usage(len(found), sum(one.size for one in found), held, self.limit)
+        objects = list(self._objects())
+        in_use = sum(one.size for one in objects if _is_held(one.path))
+        return Usage(len(objects), sum(one.size for one in objects), in_use, self.limit)
 
     def evict_if_due(self) -> None:
         """Evict if enough was added. The caller holds the files that it needs."""
@@ -202,26 +205,27 @@ class DataCache:
         """
         limit, freed = self.limit if limit is None else limit, 0
         with hold_lock(f"{self.folder}/room.lock"):
-            self._added, self._evicted_at = 0, time.monotonic()
-            found = sorted(self._objects(), key=lambda one: one.used_at)
-            excess = sum(one.size for one in found) - limit
+            self._added = 0
+            self._evicted_at = time.monotonic()
+            objects = sorted(self._objects(), key=lambda one: one.used_at)
+            excess = sum(one.size for one in objects) - limit
             if excess <= 0 and limit:
                 return 0
-            wanted = excess + int(limit * (1 - _EVICT_TO))
-            freed = self._remove_objects(found, wanted)
+            to_free = excess + int(limit * (1 - _EVICT_TO))
+            freed = self._remove_objects(objects, to_free)
             for view in self._views():  # they free nothing themselves, but objects that only they link to can go next
-                if freed >= wanted and limit:
+                if freed >= to_free and limit:
                     break
                 if self.remove_view(view):
-                    left = sorted(self._objects(), key=lambda one: one.used_at)
-                    freed += self._remove_objects(left, wanted - freed)
+                    remaining = sorted(self._objects(), key=lambda one: one.used_at)
+                    freed += self._remove_objects(remaining, to_free - freed)
             self._remove_leftovers()
         return freed
 
-    def _remove_objects(self, found: Iterable[_Object], wanted: int) -> int:
+    def _remove_objects(self, objects: Iterable[_Object], to_free: int) -> int:
         freed = 0
-        for one in found:
-            if freed >= wanted:
+        for one in objects:
+            if freed >= to_free:
                 break
             if one.names == 1 and _remove_if_free(one.path):
                 freed += one.size
@@ -255,10 +259,10 @@ class DataCache:
             for link in os.scandir(folder.path):
                 if not os.path.exists(link.path):
                     os.unlink(link.path)
-        for left in os.scandir(f"{self.folder}/coming"):
+        for leftover in os.scandir(f"{self.folder}/coming"):
             with contextlib.suppress(FileNotFoundError):
-                if left.stat(follow_symlinks=False).st_mtime < time.time() - _LEFTOVER_SECONDS:
-                    remove_tree(left.path) if left.is_dir(follow_symlinks=False) else os.unlink(left.path)
+                if leftover.stat(follow_symlinks=False).st_mtime < time.time() - _LEFTOVER_SECONDS:
+                    remove_tree(leftover.path) if leftover.is_dir(follow_symlinks=False) else os.unlink(leftover.path)
 
     def verify(self) -> list[str]:
         """Read every object. Remove those whose content does not match their name, and return their paths."""

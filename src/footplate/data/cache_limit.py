@@ -36,13 +36,13 @@ def read_limit(path: str, section: Mapping[str, str]) -> int:
     text = section.get(NAME)
     if text is None:
         return DEFAULT_LIMIT
-    found = read_size(text)
-    if found is None:
+    limit = read_size(text)
+    if limit is None:
         raise InvalidInput(
             f"{path} has {NAME} = {text}, which is not a size",
             "write a number with its unit: cache = 200 GB, or 1.5 TiB",
         )
-    return found
+    return limit
 
 
 def read_size(text: str) -> int | None:
@@ -50,7 +50,7 @@ def read_size(text: str) -> int | None:
     unit = text.strip().lstrip("0123456789. ")
     number = text.strip()[: len(text.strip()) - len(unit)]
     try:
-        found = int(float(number) * _FACTORS[unit.lower()])
+        size = int(float(number) * _FACTORS[unit.lower()])
     except (KeyError, ValueError):
         return None
-    return found if found > 0 else None
+    return size if size > 0 else None

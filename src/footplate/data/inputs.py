@@ -40,7 +40,10 @@ class VisibleInput:
 
     def __init__(self, path: Path, mount: Mount, point: str | None = None, made: str | None = None) -> None:
         """`point` is a folder that existed before, `made` one that did not: `close` restores both states."""
-        self.path, self.root, self.record, self.is_link = path, mount.path, mount.record, mount.is_link
+        self.path = path
+        self.root = mount.path
+        self.record = mount.record
+        self.is_link = mount.is_link
         self._mount, self._point, self._made = mount, point, made
 
     def guard(self, pids: Iterable[int]) -> None:
@@ -117,7 +120,8 @@ def _single_local_source(wanted: InputData) -> tuple[StoreSpec, str] | None:
     sources = list(sources_of(wanted.definition))
     if len(sources) != 1 or wanted.definition.get("steps") or "datastore" not in sources[0]:
         return None
-    path, spec = str(sources[0]["path"]), wanted.stores[str(sources[0]["datastore"])]
+    path = str(sources[0]["path"])
+    spec = wanted.stores[str(sources[0]["datastore"])]
     return None if store_names.is_pattern(path) or open_lazily(spec).folder is None else (spec, path)
 
 

@@ -63,9 +63,13 @@ class OutputUploader:
         replaces: bool = True,
         being_written: Callable[[], Inodes] = frozenset,
     ) -> None:
-        self._source, self._store, self._folder, self._notes = Path(source), store, clean_folder(folder), Path(notes)
+        self._source = Path(source)
+        self._store = store
+        self._folder = clean_folder(folder)
+        self._notes = Path(notes)
         self._chosen, self._replaces, self._being_written = chosen, replaces, being_written
-        self._sent, self._turn = _read(self._notes), threading.Lock()
+        self._sent = _read(self._notes)
+        self._turn = threading.Lock()
         self._kept: set[str] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="footplate-output", daemon=True)

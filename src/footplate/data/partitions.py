@@ -35,10 +35,10 @@ class Partition:
 
     def values(self, path: str) -> dict[str, Any]:
         """Return the columns of this path, or none if it does not match. Times are seconds since the epoch."""
-        found = self._pattern.fullmatch(path)
-        if found is None:
+        match = self._pattern.fullmatch(path)
+        if match is None:
             return {}
-        return {c: _moment(c, found) if c in self.times else found[f"c_{c}"] for c in self.columns}
+        return {c: _moment(c, match) if c in self.times else match[f"c_{c}"] for c in self.columns}
 
     def _translate(self, form: str) -> str:
         pattern, at = "", 0
@@ -68,8 +68,8 @@ def _literal(text: str) -> str:
     return r"[^/]*".join(re.escape(piece) for piece in text.split("*"))
 
 
-def _moment(column: str, found: re.Match[str]) -> float | None:
-    parts = {part: int(found[f"{part}_{column}"]) for _, _, part in _TIMES if f"{part}_{column}" in found.groupdict()}
+def _moment(column: str, match: re.Match[str]) -> float | None:
+    parts = {part: int(match[f"{part}_{column}"]) for _, _, part in _TIMES if f"{part}_{column}" in match.groupdict()}
     try:
         return datetime(**{"year": 1970, "month": 1, "day": 1, **parts}, tzinfo=timezone.utc).timestamp()
     except ValueError:

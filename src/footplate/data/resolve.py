@@ -51,12 +51,12 @@ def resolve(
     """
     sources = list(sources_of(definition))
     name_of = _full_name if definition.get("full_names") else _namer(sources)
-    found = _look_up(sources, name_of, stores, if_nothing == "pass")
+    items = _look_up(sources, name_of, stores, if_nothing == "pass")
     steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
     if not steps:
-        return found
+        return items
     # Stores list in no particular order, but "the first ten" must mean the same ten to everybody.
-    ordered: Iterable[Item] = sorted(found, key=lambda item: names_key(item.name))
+    ordered: Iterable[Item] = sorted(items, key=lambda item: names_key(item.name))
     partition = Partition(definition["partition_format"]) if definition.get("partition_format") else None
     for step in steps:
         ordered = _apply_step(step, ordered, partition)

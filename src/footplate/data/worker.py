@@ -44,10 +44,10 @@ def check(store: Mapping[str, Any]) -> None:
 def children(store: Mapping[str, Any], folder: str) -> dict[str, Any]:
     """Return the contents of a folder, or the file of that name. Raise NotFound if neither exists."""
     opened, name = _open(store), clean_folder(folder)
-    found = opened.children(name)
-    if name and not any(found) and not (opened.folder and (opened.folder / name).is_dir()):
-        found = Children([], [opened.stat(name)])
-    return {"folders": sorted(found.folders), "files": [list(entry) for entry in sorted(found.files)]}
+    contents = opened.children(name)
+    if name and not any(contents) and not (opened.folder and (opened.folder / name).is_dir()):
+        contents = Children([], [opened.stat(name)])
+    return {"folders": sorted(contents.folders), "files": [list(entry) for entry in sorted(contents.files)]}
 
 
 def peek(definition: Mapping[str, Any], stores: Specs) -> str:
@@ -59,15 +59,15 @@ def peek(definition: Mapping[str, Any], stores: Specs) -> str:
 
 def enumerate_files(definition: Mapping[str, Any], stores: Specs, target: str) -> dict[str, Any]:
     """Write the listing of the definition's current files to the file `target`."""
-    made = write_listing(resolve(definition, specs_from_json(stores)), target)
-    return {"digest": made.digest, "count": made.count, "size": made.size}
+    listing = write_listing(resolve(definition, specs_from_json(stores)), target)
+    return {"digest": listing.digest, "count": listing.count, "size": listing.size}
 
 
 def select(store: Mapping[str, Any], label: str, prefix: str, target: str) -> dict[str, Any]:
     """Write the listing of the files below `prefix`, named by their whole path, to the file `target`."""
-    found = find_by_prefix(_open(store), prefix)
-    made = write_listing((place(entry, entry.path, label) for entry in found), target)
-    return {"count": made.count, "size": made.size}
+    entries = find_by_prefix(_open(store), prefix)
+    listing = write_listing((place(entry, entry.path, label) for entry in entries), target)
+    return {"count": listing.count, "size": listing.size}
 
 
 def compare(listing: str, definition: Mapping[str, Any], stores: Specs) -> dict[str, list[str]]:
@@ -96,7 +96,8 @@ def upload(
         if len(same) == len(files) == sum(map(len, opened.list(earlier))):
             return {"stored": 0, "skipped": len(same)}
     named = [(Path(path), join(top, name)) for path, name in files]
-    rule, notes = "replace" if overwrite else "skip", os.path.join(cache, UPLOAD_NOTES) if cache else None
+    rule = "replace" if overwrite else "skip"
+    notes = os.path.join(cache, UPLOAD_NOTES) if cache else None
     stored = {join(top, name): path for name, path in same.items()}
     done = batch.upload(named, opened, overwrite=rule, report=report, notes=notes, stored=stored)
     return {"stored": len(done.stored), "skipped": len(done.skipped)}
@@ -125,8 +126,8 @@ def download(
 ) -> list[str]:
     """Download the files of a listing below `target`, and return the local paths."""
     opened = _open_all(stores)
-    with Listing(listing) as wanted:
-        items = [item for item in wanted if not ignore_not_found or exists(opened[item.store], item.source)]
+    with Listing(listing) as pinned:
+        items = [item for item in pinned if not ignore_not_found or exists(opened[item.store], item.source)]
     if overwrite == "skip":
         items = [item for item in items if not os.path.lexists(f"{target}/{item.name}")]
     rule: Any = overwrite
@@ -150,14 +151,14 @@ def mount(
     cache: str,
 ) -> LastingResult:
     """Show the data as a file or folder at `target`."""
-    wanted = inputs.InputData(definition, specs_from_json(stores), listing, digest)
-    shown = inputs.mount_input(wanted, target, scratch, cache_at(cache))
-    return LastingResult(str(shown.path), shown.close)
+    data = inputs.InputData(definition, specs_from_json(stores), listing, digest)
+    visible = inputs.mount_input(data, target, scratch, cache_at(cache))
+    return LastingResult(str(visible.path), visible.close)
 
 
 def cache_usage(cache: str) -> dict[str, int]:
-    found = cache_at(cache).usage()
-    return {"files": found.files, "bytes": found.bytes, "held": found.held, "limit": found.limit}
+    usage = cache_at(cache).usage()
+    return {"files": usage.files, "bytes": usage.bytes, "held": usage.in_use, "limit": usage.limit}
 
 
 def clear_cache(cache: str, keep: int) -> int:
@@ -233,12 +234,12 @@ def main() -> int:
     request = json.loads(sys.stdin.readline())
     try:
         if request["verb"] in LASTING:
-            held = hold(request["verb"], request["arguments"])
+            lasting = hold(request["verb"], request["arguments"])
             try:
-                say(result=held.result)
+                say(result=lasting.result)
                 sys.stdin.read()  # until the caller closes the pipe or dies
             finally:
-                held.close()
+                lasting.close()
         else:
             say(result=perform(request["verb"], request["arguments"], report))
     except FootplateError as error:

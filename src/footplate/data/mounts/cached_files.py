@@ -49,13 +49,14 @@ class BlockFile:
         end = min(start + length, self._entry.size)
         if start >= end:
             return
-        first, last = start // self._partial.block, (end - 1) // self._partial.block
-        wanted = [self._request_block(index) for index in range(first, last + 1)]
+        first = start // self._partial.block
+        last = (end - 1) // self._partial.block
+        futures = [self._request_block(index) for index in range(first, last + 1)]
         if first <= self._next <= last + 1:  # sequential so far
             for index in range(last + 1, min(last + 1 + AHEAD, self._partial.count)):
                 self._request_block(index)
         self._next = last + 1
-        for future in wanted:
+        for future in futures:
             if future is not None:
                 future.result()
 

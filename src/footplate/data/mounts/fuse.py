@@ -47,7 +47,8 @@ class FuseFiles(mfusepy.Operations):
     ) -> None:
         self._tree, self._stores, self._cache, self._ready = tree, stores, cache, ready
         self._pool = ThreadPoolExecutor(_THREADS, "blocks")
-        self._lock, self._next = threading.Lock(), 1
+        self._lock = threading.Lock()
+        self._next = 1
         self._open: dict[int, CachedFile | BlockFile] = {}
         self._sizes: dict[str, int] = {}
         self._owner = {"st_uid": os.geteuid(), "st_gid": os.getegid()}
@@ -61,7 +62,8 @@ class FuseFiles(mfusepy.Operations):
         item = self._find(path)
         if item is None:
             return {"st_mode": stat.S_IFDIR | 0o555, "st_nlink": 2, **self._owner}
-        changed, size = int(item.modified * 1e9), self._logging_errors(path, lambda: self._size(item))
+        changed = int(item.modified * 1e9)
+        size = self._logging_errors(path, lambda: self._size(item))
         times = {"st_mtime": changed, "st_ctime": changed, "st_atime": changed}
         return {"st_mode": stat.S_IFREG | 0o444, "st_nlink": 1, "st_size": size, **times, **self._owner}
 

@@ -52,7 +52,9 @@ class Mount:
     def __init__(
         self, path: str, how: str, record: _Record | None = None, view: View | None = None, is_link: bool = False
     ) -> None:
-        self.path, self.how, self.is_link = Path(path), how, is_link
+        self.path = Path(path)
+        self.how = how
+        self.is_link = is_link
         self._record, self._view = record, view
 
     @property

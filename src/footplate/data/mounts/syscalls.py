@@ -110,8 +110,8 @@ def unmount(at: str) -> None:
 
 def is_mounted(at: str) -> bool:
     """Return whether something is mounted. Works for a dead FUSE process too, where a stat of the path would fail."""
-    wanted = os.fsencode(at)
-    return any(_mount_point_of(line) == wanted for line in _mounted())
+    encoded = os.fsencode(at)
+    return any(_mount_point_of(line) == encoded for line in _mounted())
 
 
 def _mounted() -> list[bytes]:

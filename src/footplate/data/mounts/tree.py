@@ -28,15 +28,16 @@ class ListingTree:
     """A listing. A folder is read when it is listed; a file is found without reading its folder."""
 
     def __init__(self, listing: Listing) -> None:
-        self._listing, self._lock = listing, threading.Lock()
+        self._listing = listing
+        self._lock = threading.Lock()
         self._folders: OrderedDict[str, Names] = OrderedDict()
 
     def find(self, path: str) -> Item | None:
         folder, _, name = path.rpartition("/")
         with self._lock:
-            known = self._folders.get(folder)
-        if known is not None:
-            return known[name] if path else None
+            names = self._folders.get(folder)
+        if names is not None:
+            return names[name] if path else None
         item = self._listing.get(path) if path else None
         if item is None and not self._listing.has_folder(path):
             raise KeyError(path)
@@ -47,9 +48,9 @@ class ListingTree:
             if path in self._folders:
                 self._folders.move_to_end(path)
                 return self._folders[path]
-        found = self._listing.folder(path)
-        names: Names = dict.fromkeys(found.folders)
-        names.update((item.name.rpartition("/")[2], item) for item in found.files)
+        contents = self._listing.folder(path)
+        names: Names = dict.fromkeys(contents.folders)
+        names.update((item.name.rpartition("/")[2], item) for item in contents.files)
         with self._lock:
             self._folders[path] = names
             while len(self._folders) > _FOLDERS_KEPT:
@@ -61,7 +62,9 @@ class StoreTree:
     """A store's folder. Once listed, a folder stays as it was."""
 
     def __init__(self, store: FileStore, top: str) -> None:
-        self._store, self._top, self._lock = store, top, threading.Lock()
+        self._store = store
+        self._top = top
+        self._lock = threading.Lock()
         self._folders: dict[str, Names] = {}
 
     def find(self, path: str) -> Item | None:
@@ -75,9 +78,9 @@ class StoreTree:
             if path in self._folders:
                 return self._folders[path]
         above = join(self._top, path) if path else self._top
-        found = self._store.children(above)
-        names: Names = dict.fromkeys(found.folders)
-        for entry in found.files:
+        contents = self._store.children(above)
+        names: Names = dict.fromkeys(contents.folders)
+        for entry in contents.files:
             name = check_name(entry.path.rpartition("/")[2])
             names[name] = place(entry, join(path, name))
         with self._lock:

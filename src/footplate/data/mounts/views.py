@@ -74,9 +74,9 @@ def make_view(
 ) -> View:
     """Return the view of a listing, after fetching every missing file."""
     while True:
-        found = find_view(cache, name)
-        if found is not None:
-            return found
+        view = find_view(cache, name)
+        if view is not None:
+            return view
         with hold_lock(f"{cache.folder}/coming/{name}.view.lock"):
             if not os.path.isdir(f"{cache.folder}/views/{name}"):
                 _build(cache, name, listing, stores, report)
@@ -157,13 +157,13 @@ def _link_cached(root: str, cache: DataCache, listing: Listing, stores: Mapping[
         store = store_of(item, stores)
         if store.folder is None and not cache.has(cache.key(store, item.entry())):
             raise _NotCached
-    made: set[str] = set()
+    folders: set[str] = set()
     for item in listing:
         path = f"{root}/{item.name}"
         folder = os.path.dirname(path)
-        if folder not in made:
+        if folder not in folders:
             os.makedirs(folder, exist_ok=True)
-            made.add(folder)
+            folders.add(folder)
         store = store_of(item, stores)
         try:
             if store.folder is not None:

@@ -31,7 +31,8 @@ def open_beneath(directory: int, path: str, flags: int) -> int:
 
 def open_with_openat2(directory: int, path: str, flags: int) -> int:
     how = struct.pack("QQQ", flags | os.O_CLOEXEC, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
-    name, number = os.fsencode(path or "."), 0
+    name = os.fsencode(path or ".")
+    number = 0
     for _ in range(_ATTEMPTS):
         file = _libc.syscall(_SYS_OPENAT2, directory, name, how, len(how))
         number = ctypes.get_errno()

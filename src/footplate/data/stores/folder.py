@@ -73,20 +73,20 @@ class FolderStore:
         return self._scan(clean_folder(folder))
 
     def _scan(self, folder: str) -> Children:
-        found = Children([], [])
+        children = Children([], [])
         with _translated(folder or "."), contextlib.suppress(FileNotFoundError, NotADirectoryError):
             with self._opened_folder(folder) as place, os.scandir(place) as entries:
                 for entry in entries:
                     if not entry.name.startswith(ASIDE):
-                        self._sort_in(found, folder, entry)
-        return found
+                        self._sort_in(children, folder, entry)
+        return children
 
-    def _sort_in(self, found: Children, folder: str, entry: os.DirEntry[str]) -> None:
+    def _sort_in(self, children: Children, folder: str, entry: os.DirEntry[str]) -> None:
         try:
             if entry.is_dir():
-                found.folders.append(entry.name)
+                children.folders.append(entry.name)
             elif entry.is_file():
-                found.files.append(_entry(join(folder, entry.name), entry.stat()))
+                children.files.append(_entry(join(folder, entry.name), entry.stat()))
         except FileNotFoundError:  # removed during the scan
             pass
         except OSError as error:
@@ -223,9 +223,9 @@ class ConfinedFolder(FolderStore):
         super().__init__(spec)
         self._report_outside = report_outside
 
-    def _sort_in(self, found: Children, folder: str, entry: os.DirEntry[str]) -> None:
+    def _sort_in(self, children: Children, folder: str, entry: os.DirEntry[str]) -> None:
         if not entry.is_symlink():
-            super()._sort_in(found, folder, entry)
+            super()._sort_in(children, folder, entry)
             return
         path = join(folder, entry.name)
         try:
@@ -237,9 +237,9 @@ class ConfinedFolder(FolderStore):
                 raise
             return
         if stat.S_ISDIR(info.st_mode):
-            found.folders.append(entry.name)
+            children.folders.append(entry.name)
         elif stat.S_ISREG(info.st_mode):
-            found.files.append(_entry(path, info))
+            children.files.append(_entry(path, info))
 
     @contextlib.contextmanager
     def _opened(self, path: str, flags: int) -> Generator[int, None, None]:

@@ -91,9 +91,11 @@ class HttpStore:
 
     def _pull(self, path: str, at: int, end: int | None, etag: str) -> Iterator[bytes]:
         """Yield the bytes from `at` to `end`, over as many connections as it takes while each makes progress."""
-        attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
+        attempts = 0
+        backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
         while end is None or at < end:
-            begun, cut = at, ""
+            begun = at
+            cut = ""
             try:
                 with releasing(self._get(path, at, end, etag)) as answer:
                     etag = etag or _etag(answer)
@@ -141,22 +143,24 @@ class HttpStore:
         """
         if answer.status == 416:
             return
-        skip, left = 0, None if end is None else end - at
+        skip = 0
+        remaining = None if end is None else end - at
         if answer.status == 206:
             self._check_range(answer, path, at)
             self.ranges = True
         elif at or end is not None:
-            self.ranges, skip = False, at
+            self.ranges = False
+            skip = at
         expected = answer.header("Content-Length")
         came = 0
-        while left != 0 and (chunk := answer.response.read1(_CHUNK)):
+        while remaining != 0 and (chunk := answer.response.read1(_CHUNK)):
             came += len(chunk)
             chunk, skip = chunk[skip:], max(0, skip - len(chunk))
-            chunk = chunk if left is None else chunk[:left]
-            left = None if left is None else left - len(chunk)
+            chunk = chunk if remaining is None else chunk[:remaining]
+            remaining = None if remaining is None else remaining - len(chunk)
             if chunk:
                 yield chunk
-        if expected.isdigit() and came < int(expected) and left != 0:  # read1 does not raise by itself
+        if expected.isdigit() and came < int(expected) and remaining != 0:  # read1 does not raise by itself
             raise http.client.IncompleteRead(b"", int(expected) - came)
 
     def _check_range(self, answer: WebResponse, path: str, at: int) -> None:
@@ -210,7 +214,8 @@ def _authorization(credentials: dict[str, str]) -> str | None:
 
 
 def _entry(path: str, answer: WebResponse) -> StoreEntry:
-    length, matched = answer.header("Content-Length"), _RANGE.match(answer.header("Content-Range"))
+    length = answer.header("Content-Length")
+    matched = _RANGE.match(answer.header("Content-Range"))
     if matched is not None:
         length = matched.group(3)
     size = int(length) if length.isdigit() else UNKNOWN_SIZE
@@ -233,8 +238,8 @@ def _digest(answer: WebResponse) -> str:
     """Return the digest of the whole file if the server sends one: RFC 9530's, the older Digest, or Content-MD5."""
     if answer.status == 206:  # Content-MD5 would be that of the range
         return ""
-    found = re.search(r"sha-256=:?([A-Za-z0-9+/]{43}=)", answer.header("Repr-Digest") or answer.header("Digest"), re.I)
-    for kind, text in (("sha256", found.group(1) if found else ""), ("md5", answer.header("Content-MD5"))):
+    match = re.search(r"sha-256=:?([A-Za-z0-9+/]{43}=)", answer.header("Repr-Digest") or answer.header("Digest"), re.I)
+    for kind, text in (("sha256", match.group(1) if match else ""), ("md5", answer.header("Content-MD5"))):
         try:
             raw = base64.b64decode(text, validate=True)
         except binascii.Error:

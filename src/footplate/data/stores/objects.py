@@ -76,9 +76,9 @@ class ObjectStore:
 
     def children(self, folder: str = "") -> Children:
         name = _check_folder(folder)
-        found = self._call(name, lambda: obstore.list_with_delimiter(self._backend, name or None))
-        folders = [check_name(path.rstrip("/")).rpartition("/")[2] for path in found["common_prefixes"]]
-        return Children(folders, _entries(found["objects"]))
+        listing = self._call(name, lambda: obstore.list_with_delimiter(self._backend, name or None))
+        folders = [check_name(path.rstrip("/")).rpartition("/")[2] for path in listing["common_prefixes"]]
+        return Children(folders, _entries(listing["objects"]))
 
     def stat(self, path: str) -> StoreEntry:
         return _entry(self._call(path, lambda: obstore.head(self._backend, _check(path))))
@@ -110,13 +110,13 @@ class ObjectStore:
         """Read a range from a server that always sends the whole file."""
         end = None if length is None else start + length
         at = 0
-        kept: list[bytes] = []
+        pieces: list[bytes] = []
         for chunk in self.stream(path, 0, etag):
-            kept.append(chunk[max(0, start - at) : None if end is None else max(0, end - at)])
+            pieces.append(chunk[max(0, start - at) : None if end is None else max(0, end - at)])
             at += len(chunk)
             if end is not None and at >= end:
                 break
-        return b"".join(kept)
+        return b"".join(pieces)
 
     def stream(self, path: str, start: int = 0, etag: str = "") -> Iterator[bytes]:
         if start and self.ranges is not False:
@@ -155,7 +155,8 @@ class ObjectStore:
             source = source.read_bytes()
         if isinstance(source, Path):
             return self._put_large(path, source, if_absent, count, notes)
-        data, mode = source, "create" if if_absent else "overwrite"
+        data = source
+        mode = "create" if if_absent else "overwrite"
         done = self._call(path, lambda: obstore.put(self._backend, path, data, mode=mode, use_multipart=False))
         count(len(data))
         return StoreEntry(path, len(data), _plain_etag(done["e_tag"]), time.time())
@@ -314,15 +315,15 @@ def _changed(path: str) -> Conflict:
 
 def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
     text = str(error)
-    status, code, cause = (found.group(1) if found else "" for found in (p.search(text) for p in _ERROR_DETAILS))
+    status, code, cause = (match.group(1) if match else "" for match in (p.search(text) for p in _ERROR_DETAILS))
     if isinstance(error, exceptions.PreconditionError):
         return _changed(path)
     if isinstance(error, exceptions.AlreadyExistsError):
         return Conflict(f"{display_name(store.spec, path)} already exists", "overwrite it, or choose another name")
     if isinstance(error, exceptions.InvalidPathError):
-        found = _BAD_PATH.search(text)
+        match = _BAD_PATH.search(text)
         message = f"{display_name(store.spec)} contains a file with an invalid name"
-        return InvalidInput(f"{message}: {found.group(1)}" if found else message, "rename it in its store")
+        return InvalidInput(f"{message}: {match.group(1)}" if match else message, "rename it in its store")
     if _NOT_PARTIAL in text:
         return _NoRanges()
     if isinstance(error, FileNotFoundError):

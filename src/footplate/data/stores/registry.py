@@ -120,9 +120,9 @@ def _matching(store: FileStore, path: str) -> Iterator[StoreEntry]:
 
 
 def _match(store: FileStore, pattern: str) -> Iterator[StoreEntry]:
-    wanted = store_names.compile_pattern(pattern)
+    regex = store_names.compile_pattern(pattern)
     for page in store.list(store_names.clean_folder(store_names.fixed_folder(pattern))):
-        yield from (entry for entry in page if wanted.fullmatch(entry.path))
+        yield from (entry for entry in page if regex.fullmatch(entry.path))
 
 
 def _file_or_folder(store: FileStore, path: str) -> Iterator[StoreEntry]:

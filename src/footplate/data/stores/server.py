@@ -174,13 +174,13 @@ class _WebTransport:
     def _call(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: bytes | None = None
     ) -> WebResponse:
-        given = {
+        parameters = {
             key: ("false", "true")[value] if isinstance(value, bool) else value
             for key, value in (query or {}).items()
             if value is not None
         }
         target = urllib.parse.quote(path, errors="surrogateescape")
-        query_text = urllib.parse.urlencode(given, errors="surrogateescape")
+        query_text = urllib.parse.urlencode(parameters, errors="surrogateescape")
         answer = self._web.request(method, f"{self._base}{target}?{query_text}", {}, body)
         if answer.status >= 300:
             with releasing(answer):

@@ -75,7 +75,7 @@ def check_url(url: str) -> str:
 def untrusted_certificate(where: str, why: str = "") -> NotAllowed:
     """Return the error for a bad certificate, where a retry would not help."""
     return NotAllowed(
-        f"{where} has an untrusted_certificate certificate{f' ({why})' if why else ''}",
+        f"{where} has an untrusted certificate{f' ({why})' if why else ''}",
         "if you trust its authority, name the authority's file: SSL_CERT_FILE=/path/to/ca.pem",
     )
 
@@ -101,7 +101,8 @@ class Web:
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None) -> WebResponse:
         """Return the response after redirects, whatever its status. Raise Unavailable if there is none."""
-        until, backoff = self._clock() + self._away, Backoff(*_AWAY_PAUSES, sleep=self._sleep)
+        until = self._clock() + self._away
+        backoff = Backoff(*_AWAY_PAUSES, sleep=self._sleep)
         while True:
             try:
                 answer = self._follow(method, url, headers, body)
@@ -114,14 +115,14 @@ class Web:
             backoff.wait()
 
     def _follow(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> WebResponse:
-        asked = urllib.parse.urlsplit(url).netloc
+        requested_host = urllib.parse.urlsplit(url).netloc
         seen: set[str] = set()
         while True:
             if url in seen or len(seen) > _MAX_REDIRECTS:
                 how = "in a circle" if url in seen else f"more than {_MAX_REDIRECTS} times"
                 raise InvalidInput(f"{printable(url)} redirects {how}", "ask the server's operator for the final URL")
             seen.add(url)
-            secret = self._authorization if urllib.parse.urlsplit(url).netloc == asked else None
+            secret = self._authorization if urllib.parse.urlsplit(url).netloc == requested_host else None
             answer = self._send(method, url, {**headers, **({"Authorization": secret} if secret else {})}, body)
             if body is not None or answer.status not in _REDIRECTS or not (there := answer.header("Location")):
                 return answer
@@ -135,7 +136,7 @@ class Web:
         target = url if proxy and parts.scheme == "http" else path
         sent = {"Accept-Encoding": "identity", "User-Agent": "footplate", **headers}
         while True:
-            connection, kept = self._connection(parts, proxy)
+            connection, reused = self._connection(parts, proxy)
             try:
                 connection.request(method, target, body, sent)
                 return WebResponse(connection.getresponse(), connection)
@@ -144,7 +145,7 @@ class Web:
                 raise untrusted_certificate(printable(url), error.verify_message) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                if not kept:  # the server may have closed a kept connection silently
+                if not reused:  # the server may have closed a kept connection silently
                     raise Unavailable(
                         f"{printable(url)} does not respond ({error or type(error).__name__})",
                         "check the URL and the network, then try again",
@@ -154,11 +155,11 @@ class Web:
         self, parts: urllib.parse.SplitResult, proxy: str | None
     ) -> tuple[http.client.HTTPConnection, bool]:
         place = (parts.scheme, parts.netloc)
-        known = self._kept.connections.get(place)
-        if known is not None and known.sock is not None:
-            return known, True
-        made = self._kept.connections[place] = _connect(parts, proxy, self._timeout, self._context)
-        return made, False
+        connection = self._kept.connections.get(place)
+        if connection is not None and connection.sock is not None:
+            return connection, True
+        connection = self._kept.connections[place] = _connect(parts, proxy, self._timeout, self._context)
+        return connection, False
 
     def _proxy(self, parts: urllib.parse.SplitResult) -> str | None:
         if urllib.request.proxy_bypass(parts.hostname or ""):
@@ -170,7 +171,8 @@ def _connect(
     parts: urllib.parse.SplitResult, proxy: str | None, timeout: float, context: Callable[[], ssl.SSLContext]
 ) -> http.client.HTTPConnection:
     via = urllib.parse.urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else parts
-    host, port = via.hostname or "", via.port or _PORTS.get(via.scheme, 80)
+    host = via.hostname or ""
+    port = via.port or _PORTS.get(via.scheme, 80)
     if parts.scheme == "http":
         return http.client.HTTPConnection(host, port, timeout=timeout)
     secure = http.client.HTTPSConnection(host, port, timeout=timeout, context=context())

@@ -26,7 +26,8 @@ MISSING = frozenset(
 """Texts that mean "no value" in numeric, boolean and time columns. In a text column only the empty text does."""
 
 TRUE, FALSE = frozenset(("true", "t", "yes", "y", "1")), frozenset(("false", "f", "no", "n", "0"))
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_SMALLEST = -(2**63)
+_LARGEST = 2**63 - 1
 
 
 class Converted(NamedTuple):
@@ -87,9 +88,9 @@ def _batch_integers(values: Any, wanted: Json) -> Any:
 def _batch_floats(values: Any, wanted: Json) -> Any:
     if wanted.get("decimal_mark"):
         return None
-    found = pc.cast(values, pa.float64())
-    nan = pc.is_nan(found)
-    return pc.if_else(nan, pa.scalar(None, pa.float64()), found) if pc.any(nan).as_py() else found
+    numbers = pc.cast(values, pa.float64())
+    nan = pc.is_nan(numbers)
+    return pc.if_else(nan, pa.scalar(None, pa.float64()), numbers) if pc.any(nan).as_py() else numbers
 
 
 def _batch_datetimes(values: Any, wanted: Json) -> Any:
@@ -101,16 +102,16 @@ def _batch_datetimes(values: Any, wanted: Json) -> Any:
             return pc.cast(pc.cast(values, pa.timestamp("us", "UTC")), ARROW["datetime"])
     if len(formats) > 1 or "%f" in formats[0] or "%z" in formats[0].lower():
         return None
-    found = pc.strptime(values, format=formats[0], unit="us", error_is_null=True)
-    return found if found.null_count == values.null_count and not _rolled_over(values, found, wanted) else None
+    times = pc.strptime(values, format=formats[0], unit="us", error_is_null=True)
+    return times if times.null_count == values.null_count and not _rolled_over(values, times, wanted) else None
 
 
-def _rolled_over(values: Any, found: Any, wanted: Json) -> bool:
+def _rolled_over(values: Any, parsed: Any, wanted: Json) -> bool:
     """Return whether strptime made 1 March of 30 February, or the next minute of second 60."""
-    early = pc.less_equal(pc.day(found), 3)
+    early = pc.less_equal(pc.day(parsed), 3)
     if any(clock in wanted["formats"][0] for clock in ("%S", "%T", "%r", "%X", "%c")):
-        early = pc.or_(early, pc.less_equal(pc.second(found), 1))
-    texts, times = values.filter(early), found.filter(early)
+        early = pc.or_(early, pc.less_equal(pc.second(parsed), 1))
+    texts, times = values.filter(early), parsed.filter(early)
     back = pc.strftime(pc.cast(times, pa.timestamp("s")), format=wanted["formats"][0], locale="C")
     unlike = pc.not_equal(back, texts)  # most of these are equal: `1/2/2020` is the same day as `01/02/2020`
     if not pc.any(unlike).as_py():
@@ -145,11 +146,11 @@ def _convert_values(values: Any, wanted: Json) -> Converted:
         value = None if stripped in MISSING else parse(stripped)
         parsed.append(value)
         bad.append(value is None and stripped not in MISSING)
-    found = pc.take(pa.array(parsed, ARROW[wanted["type"]]), coded.indices)
+    converted = pc.take(pa.array(parsed, ARROW[wanted["type"]]), coded.indices)
     if not any(bad):
-        return Converted(found)
+        return Converted(converted)
     misfits = pc.sum(pc.take(pa.array(bad), coded.indices)).as_py()
-    return Converted(found, misfits, texts[bad.index(True)])
+    return Converted(converted, misfits, texts[bad.index(True)])
 
 
 def _parser(wanted: Json) -> Callable[[str], Any]:
@@ -228,10 +229,10 @@ def plain_utc(value: datetime) -> datetime:
 def nested_type(values: list[Any]) -> Any:
     """Return the type of lists or objects, or text if they have no common type that a file can hold."""
     try:
-        found = pa.array(values).type
+        common_type = pa.array(values).type
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, UnicodeEncodeError):
         return pa.string()
-    return pa.string() if pa.types.is_null(found) or _is_hollow(found) else found
+    return pa.string() if pa.types.is_null(common_type) or _is_hollow(common_type) else common_type
 
 
 def _is_hollow(kind: Any) -> bool:

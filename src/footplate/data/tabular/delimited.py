@@ -75,15 +75,15 @@ class DelimitedFiles:
     # ── names ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _all_names(self) -> list[str]:
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for index, file in enumerate(self._files):
             with file.translating_errors(), self._head(file, BLOCK) as stream:
                 layout = self._layout(stream, index)
             if layout is not None:
-                found.update(dict.fromkeys(layout.names))
+                names.update(dict.fromkeys(layout.names))
                 if self._header != "combine":
                     break
-        return list(found)
+        return list(names)
 
     def _layout_at(self, index: int) -> Layout | None:
         with self._files[index].translating_errors(), self._files[index].open() as stream:
@@ -249,15 +249,15 @@ def _select_columns(batch: Any, columns: list[str]) -> Any:
 def _distinct(record: list[str]) -> list[str]:
     """Return distinct column names: an empty one is named by its position, a repeated one gets a number."""
     names: list[str] = []
-    taken = set(record)
+    originals = set(record)
     seen: set[str] = set()
     for position, text in enumerate(record, 1):
-        wanted = text or f"Column{position}"
-        name = wanted
+        base = text or f"Column{position}"
+        name = base
         for number in itertools.count(1):
-            if name not in seen and (name == text or name not in taken):
+            if name not in seen and (name == text or name not in originals):
                 break
-            name = f"{wanted}.{number}"
+            name = f"{base}.{number}"
         names.append(name)
         seen.add(name)
     return names

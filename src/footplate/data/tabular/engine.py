@@ -36,7 +36,7 @@ class Table:
         if database is None and not files:
             raise InvalidInput("the dataset has no files", "check its paths: they match nothing now")
         types: Json = definition.get("types") or {}
-        own = {name: wanted for name, wanted in types.items() if name not in self._constant_types}
+        own = {name: column_type for name, column_type in types.items() if name not in self._constant_types}
         self._reader = open_reader({**definition, "types": own}, files, database)
 
     @property
@@ -48,7 +48,7 @@ class Table:
     def source_schema(self) -> Any:
         """All columns before the first step: the path, those of the partition format, those of the files."""
         fields = [pa.field(PATH, pa.string())] if self._form.get("path_column") else []
-        fields += [pa.field(name, ARROW[wanted["type"]]) for name, wanted in self._constant_types.items()]
+        fields += [pa.field(name, ARROW[column_type["type"]]) for name, column_type in self._constant_types.items()]
         fields += [f for f in self._reader.schema if f.name not in self._constant_types and f.name != PATH]
         return pa.schema(fields)
 
@@ -99,19 +99,19 @@ class Table:
 
     def _leading_filters(self) -> list[Expression]:
         """Return the conditions on every row before the first step that depends on row positions."""
-        found: list[Expression] = []
+        conditions: list[Expression] = []
         for step in self._steps:
             if step["do"] in POSITIONAL:
                 break
             if step["do"] == "filter":
-                found.extend(conjuncts(step["expression"]))
-        return found
+                conditions.extend(conjuncts(step["expression"]))
+        return conditions
 
     def _may_hold(self, filters: list[Expression], constants: dict[str, Any]) -> bool:
         """Return whether a file can have rows that pass, judging by the columns of its path, before it is opened."""
-        known = [part for part in filters if fields_of(part) and fields_of(part) <= set(constants)]
-        arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if known else {}
-        return all(evaluate(part, arrays, 1)[0].as_py() for part in known)
+        decidable = [part for part in filters if fields_of(part) and fields_of(part) <= set(constants)]
+        arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if decidable else {}
+        return all(evaluate(part, arrays, 1)[0].as_py() for part in decidable)
 
     def _with_constants(self, batch: Any, constants: dict[str, Any], needed: list[str]) -> Any:
         rows = batch.num_rows
@@ -124,31 +124,31 @@ class Table:
         """Return the types of the partition's columns: requested, stored, or inferred as those of the files are."""
         if self._partition is None:
             return {}
-        found = {
+        types = {
             name: {"type": "datetime" if name in self._partition.times else "string"}
             for name in self._partition.columns
         }
         if self._infers():
-            kept: dict[str, Json] | None = definition.get("inferred")
-            paths = [self._partition.values(file.name) for file in self._files] if kept is None else []
-            for name in set(found) - self._partition.times:
-                if kept is None:
-                    found[name] = infer(pa.array([values.get(name) for values in paths], pa.string()))
+            stored: dict[str, Json] | None = definition.get("inferred")
+            paths = [self._partition.values(file.name) for file in self._files] if stored is None else []
+            for name in set(types) - self._partition.times:
+                if stored is None:
+                    types[name] = infer(pa.array([values.get(name) for values in paths], pa.string()))
                 else:
-                    found[name] = kept.get(name, found[name])
+                    types[name] = stored.get(name, types[name])
         requested: dict[str, Json] = definition.get("types") or {}
-        return {name: requested.get(name, wanted) for name, wanted in found.items()}
+        return {name: requested.get(name, column_type) for name, column_type in types.items()}
 
     def _infers(self) -> bool:
         return self._form["kind"] == "delimited" and bool(self._form.get("infer_types", True))
 
     def _constants(self, index: int, report: ReadReport) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
         if not self._files:
-            return found
+            return constants
         name = self._files[index].name
         if self._form.get("path_column"):
-            found[PATH] = pa.scalar(name, pa.string())
+            constants[PATH] = pa.scalar(name, pa.string())
         if self._partition is not None:
             values = self._partition.values(name)
             if not values:
@@ -156,10 +156,10 @@ class Table:
                     f"the path {name!r} does not match the partition format {self._partition.form!r}",
                     "the format covers the path from the first partition key to its end, file name included",
                 )
-            for key, wanted in self._constant_types.items():
+            for key, column_type in self._constant_types.items():
                 value = _partition_array(values[key], key in self._partition.times)
-                found[key] = convert_column(value, wanted, key, name, report)[0]
-        return found
+                constants[key] = convert_column(value, column_type, key, name, report)[0]
+        return constants
 
 
 def _partition_array(value: Any, is_time: bool) -> Any:

@@ -36,10 +36,10 @@ Columns = Mapping[str, Any]
 
 def evaluate(expression: Expression, columns: Columns, rows: int) -> Any:
     """Return a boolean array without nulls that tells which of the `rows` the expression keeps."""
-    found = _truth(expression, columns)
-    if isinstance(found, pa.Scalar):  # only constants
-        return pa.array([bool(found.as_py())] * rows, pa.bool_())
-    return found
+    mask = _truth(expression, columns)
+    if isinstance(mask, pa.Scalar):  # only constants
+        return pa.array([bool(mask.as_py())] * rows, pa.bool_())
+    return mask
 
 
 def _truth(expression: Expression, columns: Columns) -> Any:
@@ -80,13 +80,13 @@ def _compare(operation: str, left: Expression, right: Expression, columns: Colum
     first = _value(left, columns)
     try:
         first, second = _alike(first, right, columns)
-        found = _COMPARE[operation](first, second)
+        mask = _COMPARE[operation](first, second)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InvalidInput(
             f"{_shown(left)} is {first.type} and cannot be compared with {_shown(right)}",
             "compare numbers with numbers and text with text, or set the column's type with set_column_types",
         ) from None
-    return pc.fill_null(found, operation == "!=")
+    return pc.fill_null(mask, operation == "!=")
 
 
 def _compare_null(operation: str, operand: Expression, columns: Columns) -> Any:
@@ -123,10 +123,10 @@ def _comparable(values: Any) -> Any:
 
 def _time(operand: Expression, wanted: Any) -> Any:
     """Return a time, possibly written as text, as a scalar that can be compared with the column's type."""
-    found = moment(operand) if "time" in operand else iso_time(str(operand["value"]))
-    if found is None:
+    time = moment(operand) if "time" in operand else iso_time(str(operand["value"]))
+    if time is None:
         raise pa.ArrowInvalid("not a time")
-    return pa.scalar(found.replace(tzinfo=timezone.utc) if wanted.tz else found, pa.timestamp("us", wanted.tz))
+    return pa.scalar(time.replace(tzinfo=timezone.utc) if wanted.tz else time, pa.timestamp("us", wanted.tz))
 
 
 def _text_test(operation: str, operand: Expression, sought: Expression, columns: Columns) -> Any:
@@ -148,17 +148,17 @@ def _text(operation: str, operand: Expression, columns: Columns) -> Any:
 
 def _membership(operand: Expression, choices: Sequence[Any], columns: Columns) -> Any:
     values = _comparable(_value(operand, columns))
-    known = [choice for choice in choices if choice is not None]
-    if len(known) > _FEW and not isinstance(values, pa.Scalar) and _are_of(values.type, known):
+    non_null = [choice for choice in choices if choice is not None]
+    if len(non_null) > _FEW and not isinstance(values, pa.Scalar) and _are_of(values.type, non_null):
         wide = pc.cast(values, pa.float64()) if pa.types.is_floating(values.type) else values
-        found = pc.is_in(wide, value_set=pa.array(known, wide.type))
-        missing = _compare_null("==", operand, columns) if len(known) < len(choices) else False
-        return pc.or_(found, missing)
-    found = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, with the column's length
+        mask = pc.is_in(wide, value_set=pa.array(non_null, wide.type))
+        missing = _compare_null("==", operand, columns) if len(non_null) < len(choices) else False
+        return pc.or_(mask, missing)
+    mask = pc.and_(pc.is_null(_value(operand, columns)), pa.scalar(False))  # all false, with the column's length
     for choice in choices:
         constant = cast("Expression", choice) if isinstance(choice, dict) else {"value": choice}
-        found = pc.or_(found, _compare("==", operand, constant, columns))
-    return found
+        mask = pc.or_(mask, _compare("==", operand, constant, columns))
+    return mask
 
 
 def _are_of(kind: Any, choices: Sequence[Any]) -> bool:
@@ -200,21 +200,22 @@ def _scalar(value: Any) -> Any:
 
 
 def _arithmetic(operation: str, operands: Sequence[Expression], columns: Columns) -> Any:
-    left, right = (_comparable(_value(operand, columns)) for operand in operands)
+    first, second = (_comparable(_value(operand, columns)) for operand in operands)
     try:
         if operation == "/":
-            return pc.divide(pc.cast(left, pa.float64()), pc.cast(right, pa.float64()))
-        return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[operation](left, right)
+            return pc.divide(pc.cast(first, pa.float64()), pc.cast(second, pa.float64()))
+        return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[operation](first, second)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InvalidInput(
-            f"{_shown(operands[0])} ({left.type}) {operation} {_shown(operands[1])} ({right.type}) cannot be computed",
+            f"{_shown(operands[0])} ({first.type}) {operation} {_shown(operands[1])} ({second.type})"
+            " cannot be computed",
             "compute with numbers, or set the columns' types with set_column_types",
         ) from None
 
 
 def no_column(name: str, names: Sequence[str]) -> InvalidInput:
-    shown = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    return InvalidInput(f"the column {name!r} does not exist", f"the columns are {shown}")
+    listing = ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    return InvalidInput(f"the column {name!r} does not exist", f"the columns are {listing}")
 
 
 def _shown(expression: Expression) -> str:

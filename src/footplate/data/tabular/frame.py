@@ -61,8 +61,8 @@ def _numbers(values: Any) -> dict[str, Any]:
     values = _plain(values)
     width = values.type.bit_width // 8
     data = memoryview(values.buffers()[1] or b"").cast("B")
-    found = {"values": data[values.offset * width : (values.offset + len(values)) * width]}
-    return _with_validity(found, values)
+    buffers = {"values": data[values.offset * width : (values.offset + len(values)) * width]}
+    return _with_validity(buffers, values)
 
 
 def _booleans(values: Any) -> dict[str, Any]:
@@ -74,10 +74,10 @@ def _dates(values: Any) -> dict[str, Any]:
     return _numbers(pc.cast(_plain(values), pa.date32()))
 
 
-def _with_validity(found: dict[str, Any], values: Any) -> dict[str, Any]:
+def _with_validity(buffers: dict[str, Any], values: Any) -> dict[str, Any]:
     if values.null_count:
-        found["valid"] = _numbers(pc.cast(pc.is_valid(values), pa.uint8()))["values"]
-    return found
+        buffers["valid"] = _numbers(pc.cast(pc.is_valid(values), pa.uint8()))["values"]
+    return buffers
 
 
 def _texts(values: Any) -> dict[str, Any]:
@@ -169,8 +169,8 @@ def _decoded(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     if pa.types.is_nested(wanted):
         distinct = pa.array([json.loads(text) for text in distinct.to_pylist()], wanted)
     codes = pa.Array.from_buffers(pa.int32(), chunk.rows, [None, pa.py_buffer(chunk.buffers["codes"])])
-    known = pc.if_else(pc.less(codes, 0), pa.scalar(None, pa.int32()), codes)
-    return pc.cast(pc.take(distinct, known), wanted)
+    indices = pc.if_else(pc.less(codes, 0), pa.scalar(None, pa.int32()), codes)
+    return pc.cast(pc.take(distinct, indices), wanted)
 
 
 def _distinct(column: FrameColumn, chunk: Chunk) -> Any:

@@ -25,21 +25,21 @@ _FEW = 1000
 
 def infer(values: Any) -> Json:
     """Return the narrowest type that fits every value of the sample; text if there are no values."""
-    known = pc.drop_null(values)
-    known = pc.filter(known, pc.invert(pc.is_in(pc.utf8_trim_whitespace(known), value_set=_MISSING)))
-    if isinstance(known, pa.ChunkedArray):
-        known = known.combine_chunks()
-    if not len(known):
+    texts = pc.drop_null(values)
+    texts = pc.filter(texts, pc.invert(pc.is_in(pc.utf8_trim_whitespace(texts), value_set=_MISSING)))
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if not len(texts):
         return {"type": "string"}
-    if _all(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(known)), value_set=_WORDS)):
+    if _all(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value_set=_WORDS)):
         return {"type": "boolean"}
-    if _all(pc.match_substring_regex(known, _WHOLE)):
+    if _all(pc.match_substring_regex(texts, _WHOLE)):
         # Digits beyond int64 are an identifier: as a float it would lose its last digits.
-        return {"type": "integer"} if _fits(known, {"type": "integer"}) else {"type": "string"}
-    for wanted in ({"type": "float"}, {"type": "datetime"}):
-        if _fits(known, wanted):
-            return wanted
-    return _infer_date_format(known) or {"type": "string"}
+        return {"type": "integer"} if _fits(texts, {"type": "integer"}) else {"type": "string"}
+    for column_type in ({"type": "float"}, {"type": "datetime"}):
+        if _fits(texts, column_type):
+            return column_type
+    return _infer_date_format(texts) or {"type": "string"}
 
 
 def _all(flags: Any) -> bool:
@@ -57,9 +57,9 @@ def _infer_date_format(values: Any) -> Json | None:
     first = _DATE.fullmatch(texts[0].strip())
     if first is None:
         return None
-    found = [_DATE.fullmatch(text.strip()) for text in texts]
-    dates = [match for match in found if match is not None]
-    if len(dates) < len(found):
+    matches = [_DATE.fullmatch(text.strip()) for text in texts]
+    dates = [match for match in matches if match is not None]
+    if len(dates) < len(matches):
         return None
     days_first = max(int(date[1]) for date in dates) > 12
     months_first = max(int(date[3]) for date in dates) > 12
@@ -73,5 +73,5 @@ def _infer_date_format(values: Any) -> Json | None:
     if clock.endswith("%p") and " " not in first[5].strip():
         clock = clock.replace(" %p", "%p")
     form = day_and_month.format(first[2]) + first[2] + "%Y" + gap + clock
-    wanted: Json = {"type": "datetime", "formats": [form]}
-    return wanted if _fits(values, wanted) else None
+    column_type: Json = {"type": "datetime", "formats": [form]}
+    return column_type if _fits(values, column_type) else None

@@ -40,13 +40,13 @@ class JsonLines:
         return pa.schema([(name, _type_of(values)) for name, values in seen.items()])
 
     def _sample(self) -> Iterator[dict[str, Any]]:
-        left = SAMPLE
+        budget = SAMPLE
         for index, file in enumerate(self._files):
-            with file.translating_errors(), file.head(left) as stream:
+            with file.translating_errors(), file.head(budget) as stream:
                 for number, lines in self._blocks(stream, file.name):
                     yield from self._records(index, number, lines)
-                    left -= sum(map(len, lines))
-                    if left <= 0:
+                    budget -= sum(map(len, lines))
+                    if budget <= 0:
                         return
 
     def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
@@ -146,7 +146,8 @@ def _extra_fields(found: Any, wanted: Any, above: str = "") -> Iterator[str]:
         if at < 0:
             yield above + field.name
             continue
-        ours, theirs = _element_type(wanted.field(at).type), _element_type(field.type)
+        ours = _element_type(wanted.field(at).type)
+        theirs = _element_type(field.type)
         if pa.types.is_struct(ours) and pa.types.is_struct(theirs):
             yield from _extra_fields(theirs, ours, f"{above}{field.name}.")
 

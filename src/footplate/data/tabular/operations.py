@@ -86,10 +86,12 @@ def write_files(
 
 def frame_to_parquet(frame: str, target: str, row_group_size: int | None = None) -> Json:
     """Write the frame in the file `frame` as Parquet files to the folder `target`."""
-    held = read_frame(frame)
-    schema = schema_for(held)
+    loaded = read_frame(frame)
+    schema = schema_for(loaded)
     with space(target):
-        batches = (batch_of(held, index, schema) for index in range(len(held.columns[0].chunks) if held.columns else 0))
+        batches = (
+            batch_of(loaded, index, schema) for index in range(len(loaded.columns[0].chunks) if loaded.columns else 0)
+        )
         return {"files": write_parquet(schema, batches, Path(target), row_group_size)}
 
 

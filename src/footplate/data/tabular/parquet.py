@@ -45,16 +45,16 @@ class ParquetFiles:
 
     def _first_schema(self) -> Any:
         """Return the first file's schema. The type of an all-null column is taken from the next file that has one."""
-        found = self._schema_of(self._files[0])
+        schema = self._schema_of(self._files[0])
         for file in self._files[1:_FILES_SEARCHED]:
-            open_ = [at for at, field in enumerate(found) if pa.types.is_null(field.type)]
+            open_ = [at for at, field in enumerate(schema) if pa.types.is_null(field.type)]
             if not open_:
                 break
             other = self._schema_of(file)
             for at in open_:
-                if found.names[at] in other.names:
-                    found = found.set(at, other.field(found.names[at]))
-        return found
+                if schema.names[at] in other.names:
+                    schema = schema.set(at, other.field(schema.names[at]))
+        return schema
 
     def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         """Yield batches of one file in this schema. `filters` may exclude rows early."""
@@ -119,19 +119,21 @@ def _is_coarser(wanted: Any, given: Any) -> bool:
 
 def _pushed(filters: list[Expression], schema: Any) -> Any:
     """Return the filters that Arrow can compare with statistics: a column and a constant of its own type."""
-    found: Any = None
+    combined: Any = None
     for expression in filters:
         one = _simple(expression, schema)
         if one is not None:
-            found = one if found is None else found & one
-    return found
+            combined = one if combined is None else combined & one
+    return combined
 
 
 def _simple(expression: Expression, schema: Any) -> Any:
-    operation, operands = expression.get("op"), expression.get("args", [])
+    operation = expression.get("op")
+    operands = expression.get("args", [])
     if operation not in _SIMPLE or operands[0].get("field") not in schema.names:
         return None
-    name, constant = operands[0]["field"], operands[1]
+    name = operands[0]["field"]
+    constant = operands[1]
     kind = schema.field(name).type
     try:
         if "time" in constant and pa.types.is_timestamp(kind) and kind.tz is None:

@@ -45,22 +45,23 @@ class _Profile:
             self._greatest = ends["max"] if self._greatest is None else max(self._greatest, ends["max"])
 
     def _add_moments(self, values: Any, fresh: int) -> None:
-        known = values.filter(pc.invert(pc.is_null(values, nan_is_null=True)))
-        numbers = pc.cast(known, pa.float64(), safe=False)
+        present = values.filter(pc.invert(pc.is_null(values, nan_is_null=True)))
+        numbers = pc.cast(present, pa.float64(), safe=False)
         mean: float = pc.mean(numbers).as_py()
         spread: float = pc.variance(numbers).as_py() * fresh
-        total, step = self._count + fresh, mean - self._mean
+        total = self._count + fresh
+        step = mean - self._mean
         self._spread += spread + step * step * self._count * fresh / total
         self._mean += step * fresh / total
 
     def summary(self) -> Json:
-        found: Json = {"name": self._name, "type": str(self._kind), "count": self._count, "missing": self._missing}
+        summary: Json = {"name": self._name, "type": str(self._kind), "count": self._count, "missing": self._missing}
         if self._is_ordered and self._count:
-            found.update(min=_plain(self._least), max=_plain(self._greatest))
+            summary.update(min=_plain(self._least), max=_plain(self._greatest))
         if self._is_number and self._count:
             deviation = math.sqrt(self._spread / (self._count - 1)) if self._count > 1 else None
-            found.update(mean=self._mean, standard_deviation=deviation)
-        return found
+            summary.update(mean=self._mean, standard_deviation=deviation)
+        return summary
 
 
 def _plain(value: Any) -> Any:

@@ -76,7 +76,7 @@ class _Delimited:
         self._types = {
             name: requested.get(name) or self.inferred.get(name) or {"type": "string"} for name in self._text.names
         }
-        self.schema = pa.schema([(name, ARROW[wanted["type"]]) for name, wanted in self._types.items()])
+        self.schema = pa.schema([(name, ARROW[column_type["type"]]) for name, column_type in self._types.items()])
 
     def read(self, index: int, columns: list[str], filters: list[Expression], report: ReadReport) -> Iterator[Any]:
         file = self._files[index].name
@@ -85,21 +85,21 @@ class _Delimited:
         tested = sorted({name for part in filters for name in fields_of(part)})
         for batch in self._text.read(index, columns):
             # Convert the filters' columns first, and the others only for the rows that pass.
-            known = {name: self._convert(batch, name, file, report) for name in tested}
+            converted = {name: self._convert(batch, name, file, report) for name in tested}
             if filters:
-                kept = _passing(filters, known, batch.num_rows)
-                batch = batch.filter(kept)  # noqa: PLW2901
-                known = {name: values.filter(kept) for name, values in known.items()}
+                passing = _passing(filters, converted, batch.num_rows)
+                batch = batch.filter(passing)  # noqa: PLW2901
+                converted = {name: values.filter(passing) for name, values in converted.items()}
             if batch.num_rows:
-                arrays = [known[n] if n in known else self._convert(batch, n, file, report) for n in columns]
+                arrays = [converted[n] if n in converted else self._convert(batch, n, file, report) for n in columns]
                 yield pa.record_batch(arrays, columns)
 
     def _convert(self, batch: Any, name: str, file: str, report: ReadReport) -> Any:
         return convert_column(batch.column(name), self._types[name], name, file, report)
 
-    def _inferred(self, requested: dict[str, Json], kept: dict[str, Json] | None) -> dict[str, Json]:
-        if kept is not None:
-            return kept
+    def _inferred(self, requested: dict[str, Json], stored: dict[str, Json] | None) -> dict[str, Json]:
+        if stored is not None:
+            return stored
         batches = list(self._sample())
         if not batches:
             return {}
@@ -107,12 +107,12 @@ class _Delimited:
         return {name: infer(table.column(name)) for name in table.schema.names if name not in requested}
 
     def _sample(self) -> Iterator[Any]:
-        left = SAMPLE
+        budget = SAMPLE
         for index in range(len(self._files)):
-            for batch in self._text.sample(index, left):
+            for batch in self._text.sample(index, budget):
                 yield batch
-                left -= batch.nbytes
-                if left <= 0:
+                budget -= batch.nbytes
+                if budget <= 0:
                     return
 
 
@@ -132,10 +132,10 @@ class _Typed:
         )
 
     def read(self, index: int, columns: list[str], filters: list[Expression], report: ReadReport) -> Iterator[Any]:
-        wanted = pa.schema([self._own.field(name) for name in columns])
+        schema = pa.schema([self._own.field(name) for name in columns])
         usable = [part for part in filters if not fields_of(part) & set(self._types)]
         name = self._files[index].name if self._files else "the query's result"
-        for batch in self._source.read(index, wanted, usable, report):
+        for batch in self._source.read(index, schema, usable, report):
             arrays = [
                 convert_column(batch.column(c), self._types[c], c, name, report)
                 if c in self._types
@@ -152,10 +152,10 @@ def _passing(filters: list[Expression], columns: dict[str, Any], rows: int) -> A
 
 def convert_column(values: Any, wanted: Json, column: str, file: str, report: ReadReport) -> Any:
     """Convert a column of a file, and report the values that do not fit."""
-    found = convert(values, wanted)
-    if found.misfits:
-        report.misfits(column, wanted["type"], found.misfits, found.example, file)
-    return found.values
+    converted = convert(values, wanted)
+    if converted.misfits:
+        report.misfits(column, wanted["type"], converted.misfits, converted.example, file)
+    return converted.values
 
 
 def _check_distinct(names: list[str]) -> None:

@@ -38,23 +38,23 @@ class ReadReport:
                 "set the column's type, as in set_column_types={'NAME': DataType.to_string()}, "
                 "or read with on_error='null'",
             )
-        found = self._misfits.setdefault(column, _Misfit(kind, 0, example, file))
-        found.count += count
+        misfit = self._misfits.setdefault(column, _Misfit(kind, 0, example, file))
+        misfit.count += count
 
     def left_out(self, column: str, file: str) -> None:
         self._left_out.setdefault(column, file)
 
     def warnings(self) -> list[str]:
         """Return one sentence for each incomplete column."""
-        found: list[str] = []
+        sentences: list[str] = []
         for column, misfit in self._misfits.items():
             values = "value is" if misfit.count == 1 else "values are"
-            found.append(
+            sentences.append(
                 f"column {column!r}: {misfit.count} {values} not {_WORDS[misfit.kind]} and became null, "
                 f"the first is {misfit.example!r:.200} in {misfit.file}"
             )
         for column, file in self._left_out.items():
-            found.append(
+            sentences.append(
                 f"column {column!r} of {file} is left out: columns are taken from the first rows, which lack it"
             )
-        return found
+        return sentences

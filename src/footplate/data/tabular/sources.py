@@ -62,11 +62,11 @@ def _translating_errors() -> Generator[None, None, None]:
 
 def _current_items(definition: Json, stores: Stores) -> list[Item]:
     """Return the files in the order of the sources; those of one source are sorted, since stores list in no order."""
-    found: dict[tuple[str, str], Item] = {}
+    items: dict[tuple[str, str], Item] = {}
     for source in sources_of(definition):
         for item in sorted(resolve({"sources": [source]}, stores), key=lambda item: names_key(item.source)):
-            found.setdefault((item.store, item.source), item)
-    return list(found.values())
+            items.setdefault((item.store, item.source), item)
+    return list(items.values())
 
 
 def _pinned_items(definition: Json, listing: str) -> list[Item]:
@@ -102,8 +102,8 @@ def _files(items: Sequence[Item], stores: Stores, fetched: _CachedFiles) -> list
 def _file(item: Item, store: FileStore, fetched: _CachedFiles) -> SourceFile:
     if store.folder is not None:
         return SourceFile("/" + item.source, lambda: _local_path(store, item))
-    shown = item.source if item.store == WEB else "/" + item.source
-    return SourceFile(shown, lambda: fetched.path(store, item), lambda limit: fetched.head(store, item, limit))
+    name = item.source if item.store == WEB else "/" + item.source
+    return SourceFile(name, lambda: fetched.path(store, item), lambda limit: fetched.head(store, item, limit))
 
 
 def _local_path(store: FileStore, item: Item) -> Path:
@@ -131,21 +131,21 @@ class _CachedFiles:
     def head(self, store: FileStore, item: Item, limit: int) -> bytes:
         """Return the first bytes, directly from the store if the file is larger and not cached."""
         cache = self._open_cache()
-        held = cache.find(cache.key(store, item.entry()), item.size)
-        if held is None and not 0 <= item.size <= limit:
+        cached = cache.find(cache.key(store, item.entry()), item.size)
+        if cached is None and not 0 <= item.size <= limit:
             return store.read(item.source, 0, limit, item.etag)
-        if held is not None:
-            os.close(held)
+        if cached is not None:
+            os.close(cached)
         return os.pread(self._open(store, item), limit, 0)
 
     def _open(self, store: FileStore, item: Item) -> int:
-        known = (item.store, item.source)
-        if known not in self._held:
+        key = (item.store, item.source)
+        if key not in self._held:
             self._pool = self._pool or ThreadPoolExecutor(PARALLEL_BLOCKS)
-            self._held[known] = self._open_cache().open(store, item.entry(), self._pool)
+            self._held[key] = self._open_cache().open(store, item.entry(), self._pool)
             if len(self._held) > _HELD:
                 os.close(self._held.popitem(last=False)[1])
-        return self._held[known]
+        return self._held[key]
 
     def _open_cache(self) -> DataCache:
         self._cache = self._cache or cache_at(self._folder)

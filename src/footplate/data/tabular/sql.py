@@ -27,12 +27,13 @@ _DRIVERS = {
 
 def database_url(spec: StoreSpec) -> str:
     """Return SQLAlchemy's URL of a database, including the password."""
-    place, dialect = spec.location, spec.location["dialect"]
+    place = spec.location
+    dialect = spec.location["dialect"]
     if dialect not in _DRIVERS:
         raise InvalidInput(f"{dialect!r} is not a supported dialect", f"the dialects are {', '.join(_DRIVERS)}")
     host = place.get("host") or ""
     socket = host.startswith("/")  # the directory of a Unix socket cannot be the host part of a URL
-    made = sa.URL.create(
+    url = sa.URL.create(
         _DRIVERS[dialect],
         username=spec.credentials.get("username"),
         password=spec.credentials.get("password"),
@@ -41,7 +42,7 @@ def database_url(spec: StoreSpec) -> str:
         database=place.get("database"),
         query={"host": host} if socket else {},
     )
-    return made.render_as_string(hide_password=False)
+    return url.render_as_string(hide_password=False)
 
 
 class Query:
@@ -109,10 +110,10 @@ def _batch(rows: list[Any], names: list[str]) -> Any:
 def _guess(values: list[Any]) -> Any:
     plain = [float(value) if isinstance(value, Decimal) else value for value in values]
     try:
-        found = pa.array(plain)
+        guessed = pa.array(plain)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         return _array(plain, pa.string())
-    return _array(plain, pa.string()) if pa.types.is_null(found.type) else found
+    return _array(plain, pa.string()) if pa.types.is_null(guessed.type) else guessed
 
 
 def _array(values: list[Any], wanted: Any) -> Any:

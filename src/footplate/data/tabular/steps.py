@@ -50,20 +50,20 @@ def _filter(step: Json, batches: Batches) -> Batches:
 
 
 def _skip(step: Json, batches: Batches) -> Batches:
-    left: int = step["count"]
+    remaining: int = step["count"]
     for batch in batches:
-        yield batch.slice(min(left, batch.num_rows))
-        left = max(0, left - batch.num_rows)
+        yield batch.slice(min(remaining, batch.num_rows))
+        remaining = max(0, remaining - batch.num_rows)
 
 
 def _take(step: Json, batches: Batches) -> Batches:
-    left: int = step["count"]
-    if not left:
+    remaining: int = step["count"]
+    if not remaining:
         return
     for batch in batches:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-        if left <= 0:
+        yield batch.slice(0, remaining)
+        remaining -= batch.num_rows
+        if remaining <= 0:
             return
 
 

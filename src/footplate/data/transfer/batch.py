@@ -76,16 +76,18 @@ def upload(
     """
     if not store.writable:
         raise NotAllowed(f"{store!r} is read-only", "write to a datastore that is a folder or an object store")
-    wanted = [(path, check_name(name)) for path, name in files]
-    existing: set[str] = _existing(store, [name for _, name in wanted]) if overwrite != "replace" else set()
+    named = [(path, check_name(name)) for path, name in files]
+    existing: set[str] = _existing(store, [name for _, name in named]) if overwrite != "replace" else set()
     if existing and overwrite == "refuse":
         raise Conflict(f"{min(existing)!r} already exists in the store", "overwrite it, or choose another name")
-    todo = [(path, name, _size(path)) for path, name in wanted if name not in existing]
+    todo = [(path, name, _size(path)) for path, name in named if name not in existing]
     meter = ProgressMeter(report, len(todo), sum(size for _, _, size in todo))
 
     def put(job: tuple[Path, str, int]) -> StoreEntry:
         path, name, size = job
-        entry = store.link(name, known[name]) if isinstance(store, FolderStore) and name in known else None
+        entry = (
+            store.link(name, stored_paths[name]) if isinstance(store, FolderStore) and name in stored_paths else None
+        )
         if entry is None:
             entry = _put(store, path, name, size, meter, notes)
         else:
@@ -93,7 +95,7 @@ def upload(
         meter.add(files=1)
         return entry
 
-    known = stored or {}
+    stored_paths = stored or {}
     with thread_pool(PARALLEL) as pool:
         entries = [entry for _, entry in in_parallel(pool, put, todo)]
     meter.finish()
@@ -144,11 +146,11 @@ def _read_unchanging(path: Path) -> bytes:
 
 def _existing(store: FileStore, names: Sequence[str]) -> set[str]:
     """Return the names that exist in the store."""
-    wanted = set(names)
-    if len(wanted) <= _FEW:
-        return {name for name in wanted if exists(store, name)}
-    folder = os.path.commonpath([os.path.dirname(name) for name in wanted])
-    return {entry.path for page in store.list(folder) for entry in page if entry.path in wanted}
+    distinct = set(names)
+    if len(distinct) <= _FEW:
+        return {name for name in distinct if exists(store, name)}
+    folder = os.path.commonpath([os.path.dirname(name) for name in distinct])
+    return {entry.path for page in store.list(folder) for entry in page if entry.path in distinct}
 
 
 def _size(path: Path) -> int:
@@ -174,14 +176,14 @@ def download(
     These include existing files that were kept (`skip`). A file whose length or content differs from its listing raises
     Broken, and nothing of it is left.
     """
-    wanted = [item._replace(name=check_name(item.name)) for item in items]
+    named = [item._replace(name=check_name(item.name)) for item in items]
     root = os.path.abspath(target)
-    existing = [item for item in wanted if overwrite != "replace" and os.path.lexists(f"{root}/{item.name}")]
+    existing = [item for item in named if overwrite != "replace" and os.path.lexists(f"{root}/{item.name}")]
     if existing and overwrite == "refuse":
         raise Conflict(f"{root}/{existing[0].name} already exists", "overwrite it, or choose another folder")
     there = {item.name for item in existing}
-    _fetch_all([item for item in wanted if item.name not in there], stores, root, report)
-    return [Path(root, item.name) for item in wanted]
+    _fetch_all([item for item in named if item.name not in there], stores, root, report)
+    return [Path(root, item.name) for item in named]
 
 
 def _fetch_all(items: Sequence[Item], stores: Mapping[str, FileStore], root: str, report: Report | None) -> None:
@@ -335,7 +337,9 @@ class ProgressMeter:
     """Counts what many threads move, and reports it about ten times a second."""
 
     def __init__(self, report: Report | None, files_total: int, bytes_total: int) -> None:
-        self._report, self._lock, self._next = report, threading.Lock(), 0.0
+        self._report = report
+        self._lock = threading.Lock()
+        self._next = 0.0
         self._files, self._bytes = 0, 0
         self._files_total, self._bytes_total = files_total, bytes_total
 

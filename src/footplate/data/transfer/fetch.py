@@ -45,14 +45,14 @@ def check_length(entry: StoreEntry, length: int) -> None:
 
 def check_digest(entry: StoreEntry, chunks: Iterable[bytes]) -> None:
     """Verify the content, if the entry has a digest."""
-    name, _, wanted = entry.digest.partition(":")
-    if not wanted:
+    name, _, expected = entry.digest.partition(":")
+    if not expected:
         return
     # Where the system forbids MD5, Python 3.9 and newer may still use it for this.
     total = hashlib.new(name, usedforsecurity=False) if sys.version_info >= (3, 9) else hashlib.new(name)
     for chunk in chunks:
         total.update(chunk)
-    if total.hexdigest() != wanted:
+    if total.hexdigest() != expected:
         raise Broken(
             f"{entry.path!r} has content with the digest {name}:{total.hexdigest()}, not {entry.digest}",
             "it was changed in its store or on the way: check it there, or create a new version of the dataset",
@@ -131,7 +131,8 @@ def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, c
 
 def _stream_with_retries(store: FileStore, entry: StoreEntry, out: int, count: Count) -> None:
     """Resume a stream that was cut, for as long as there is progress."""
-    attempts, backoff = 0, Backoff(_PAUSE, _LONGEST_PAUSE)
+    attempts = 0
+    backoff = Backoff(_PAUSE, _LONGEST_PAUSE)
     while True:
         begun = os.fstat(out).st_size
         try:

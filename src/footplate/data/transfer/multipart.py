@@ -125,7 +125,8 @@ def _put(parts: Parts, path: str, source: Path, count: Count, noted: _Notes) -> 
 def _send_missing(
     parts: Parts, path: str, source: Path, state: _State, tags: dict[int, str], count: Count, noted: _Notes
 ) -> None:
-    numbers, stop = range(1, -(-state.size // state.part) + 1), threading.Event()
+    numbers = range(1, -(-state.size // state.part) + 1)
+    stop = threading.Event()
     count(sum(_length(state, number) for number in tags))
 
     def send(number: int) -> None:
@@ -226,8 +227,8 @@ class _Client:
             answer.done()
         if answer.status < 300 and b"<Error>" not in body_text:  # S3 may report an error after a success status
             return answer.header("ETag"), body_text
-        found = _CODE.search(body_text)
-        code = found.group(1).decode() if found else ""
+        match = _CODE.search(body_text)
+        code = match.group(1).decode() if match else ""
         if code in _GONE:
             raise _UploadGone
         # An error after a success status is the store's own fault.
@@ -240,10 +241,10 @@ class _S3Parts:
 
     def begin(self, path: str) -> str:
         _, body_text = self._client.request("POST", path, {"uploads": ""})
-        found = _UPLOAD_ID.search(body_text)
-        if found is None:
+        match = _UPLOAD_ID.search(body_text)
+        if match is None:
             raise Unavailable(f"the store returned no upload id for {path!r}", "check its endpoint")
-        return found.group(1).decode()
+        return match.group(1).decode()
 
     def check(self, path: str, upload: str) -> None:
         """Check now: some stores close the connection in the middle of a part of an unknown upload."""

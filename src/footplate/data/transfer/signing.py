@@ -59,7 +59,8 @@ class S3Signer:
         if self._session:
             headers["x-amz-security-token"] = self._session
         query_text = "&".join(f"{_quoted(name, '')}={_quoted(query[name], '')}" for name in sorted(query))
-        signed, scope = ";".join(sorted(headers)), f"{moment[:8]}/{self._region}/s3/aws4_request"
+        signed = ";".join(sorted(headers))
+        scope = f"{moment[:8]}/{self._region}/s3/aws4_request"
         header_lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
         canonical = "\n".join((method, place.path, query_text, header_lines, signed, _UNSIGNED))
         text = "\n".join(("AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(canonical.encode()).hexdigest()))
@@ -76,7 +77,8 @@ class AzureSigner:
 
     def __init__(self, spec: StoreSpec) -> None:
         place = spec.location
-        self._account, self._secrets = place["account"], spec.credentials
+        self._account = place["account"]
+        self._secrets = spec.credentials
         endpoint = place.get("endpoint") or f"https://{self._account}.blob.core.windows.net"
         self._base = f"{endpoint.rstrip('/')}/{place['container']}"
         self._prefix = clean_folder(place.get("prefix"))

@@ -43,13 +43,13 @@ class ComputeInstance(AmlCompute):
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> ComputeInstance:
-        found = _ComputeTarget(workspace, name)
-        if not isinstance(found, ComputeInstance):
+        target = _ComputeTarget(workspace, name)
+        if not isinstance(target, ComputeInstance):
             raise ComputeTargetException(
                 f"ComputeTargetNotFound: {name!r} is a cluster, not an instance",
                 hint=f"use ComputeTarget(workspace, {name!r})",
             )
-        return found
+        return target
 
     @property
     def type(self) -> str:
@@ -94,9 +94,9 @@ class ComputeInstance(AmlCompute):
                 schedules=schedules, setup_scripts=setup_scripts, enable_node_public_ip=not enable_node_public_ip,
             )
         )  # fmt: skip
-        made = AmlCompute.provisioning_configuration(vm_size, max_nodes=1, tags=tags, description=description)
-        made.options["instance"] = True
-        return made
+        configuration = AmlCompute.provisioning_configuration(vm_size, max_nodes=1, tags=tags, description=description)
+        configuration.options["instance"] = True
+        return configuration
 
     def get_status(self) -> ComputeInstanceStatus:
         """Read the state of the instance.

@@ -75,7 +75,8 @@ def check_clock(endpoint: str) -> Finding:
 def check_index() -> Finding:
     """Try the package index that environments are built from."""
     parts = urlsplit(os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_INDEX_URL") or "https://pypi.org/simple")
-    host, port = parts.hostname or "pypi.org", parts.port or (80 if parts.scheme == "http" else 443)
+    host = parts.hostname or "pypi.org"
+    port = parts.port or (80 if parts.scheme == "http" else 443)
     try:
         connect(host, port).close()
     except OSError as error:
@@ -84,13 +85,13 @@ def check_index() -> Finding:
 
 
 def check_mpi() -> Finding:
-    found = shutil.which("mpirun") or shutil.which("mpiexec")
-    return "ok", found or "no mpirun: runs over MPI get Open MPI from the package index"
+    launcher = shutil.which("mpirun") or shutil.which("mpiexec")
+    return "ok", launcher or "no mpirun: runs over MPI get Open MPI from the package index"
 
 
 def check_containers() -> Finding:
-    found = [name for name in ("podman", "docker", "apptainer") if shutil.which(name)]
-    return ("ok", ", ".join(found)) if found else ("warn", "neither podman nor docker: no runs in containers")
+    engines = [name for name in ("podman", "docker", "apptainer") if shutil.which(name)]
+    return ("ok", ", ".join(engines)) if engines else ("warn", "neither podman nor docker: no runs in containers")
 
 
 def check_fuse() -> Finding:
@@ -100,8 +101,9 @@ def check_fuse() -> Finding:
 
 
 def check_gpus() -> Finding:
-    program, given = shutil.which("nvidia-smi"), os.environ.get("CUDA_VISIBLE_DEVICES")
-    visible = "" if given is None else f"; CUDA_VISIBLE_DEVICES={given}"
+    program = shutil.which("nvidia-smi")
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = "" if devices is None else f"; CUDA_VISIBLE_DEVICES={devices}"
     if program is None:
         return "ok", "none" + visible
     done = subprocess.run([program, "-L"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=20, check=False)
@@ -157,23 +159,23 @@ def _reach_first(address: str, port: int) -> socket.socket:
 
 
 def _gather(size: int, address: str, port: int) -> Dict[int, Tuple[str, int]]:
-    found: Dict[int, Tuple[str, int]] = {0: _listen(address)}
+    addresses: Dict[int, Tuple[str, int]] = {0: _listen(address)}
     streams: List[Any] = []
     deadline = time.monotonic() + 1.5 * PATIENCE
     with socket.create_server((address, port)) as server:
-        while len(found) < size and time.monotonic() < deadline:
+        while len(addresses) < size and time.monotonic() < deadline:
             server.settimeout(max(0.1, deadline - time.monotonic()))
             try:
                 stream = server.accept()[0].makefile("rw")
             except OSError:
                 break
             rank, host, number = json.loads(stream.readline())
-            found[int(rank)] = (host, int(number))
+            addresses[int(rank)] = (host, int(number))
             streams.append(stream)
     for stream in streams:
-        stream.write(json.dumps(found) + "\n")
+        stream.write(json.dumps(addresses) + "\n")
         stream.close()
-    return found
+    return addresses
 
 
 def _listen(address: str) -> Tuple[str, int]:
@@ -195,9 +197,9 @@ def _decode(line: str) -> Dict[int, Tuple[str, int]]:
 
 
 def check_network(rank: int, size: int, address: str, port: int) -> Finding:
-    found = meet(rank, size, address, port)
-    missing = [f"node {each} has not answered" for each in range(size) if each not in found]
-    for peer, (host, number) in sorted(found.items()):
+    addresses = meet(rank, size, address, port)
+    missing = [f"node {each} has not answered" for each in range(size) if each not in addresses]
+    for peer, (host, number) in sorted(addresses.items()):
         try:
             connect(host, number).close()
         except OSError as error:
@@ -214,7 +216,8 @@ def examine(checks: Dict[str, Callable[[], Finding]]) -> Iterator[Dict[str, str]
         try:
             state, message = check()
         except Exception as error:  # whatever it is, the other checks must run
-            state, message = "fail", f"{type(error).__name__}: {error}"
+            state = "fail"
+            message = f"{type(error).__name__}: {error}"
         yield {"name": name, "state": state, "message": message}
 
 
@@ -222,24 +225,24 @@ def main(words: Optional[List[str]] = None) -> None:
     parser = argparse.ArgumentParser()
     for name in ("--endpoint", "--home", "--shared"):
         parser.add_argument(name, default="")
-    given = parser.parse_args(words)
+    options = parser.parse_args(words)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     first = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
     checks: Dict[str, Callable[[], Finding]] = {
         "python": check_python,
         "machine": check_machine,
         "disk": lambda: check_disk(os.getcwd()),
-        "server": lambda: check_server(given.endpoint),
-        "clock": lambda: check_clock(given.endpoint),
+        "server": lambda: check_server(options.endpoint),
+        "clock": lambda: check_clock(options.endpoint),
         "packages": check_index,
         "mpi": check_mpi,
         "containers": check_containers,
         "fuse": check_fuse,
         "gpus": check_gpus,
-        "home": lambda: check_home(given.home),
+        "home": lambda: check_home(options.home),
     }
-    if given.shared:
-        checks["shared"] = lambda: check_shared(given.shared)
+    if options.shared:
+        checks["shared"] = lambda: check_shared(options.shared)
     if size > 1:
         checks["network"] = lambda: check_network(rank, size, *first)
     report = {"node": rank, "host": platform.node(), "findings": list(examine(checks))}

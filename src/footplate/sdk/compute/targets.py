@@ -411,10 +411,10 @@ class AmlCompute(ComputeTarget):
         Example:
             print([size["name"] for size in AmlCompute.supported_vmsizes(ws) if size["gpus"]])
         """
-        known = [(name, shapes.shape_of(name)) for name in shapes.names()]
+        named_shapes = [(name, shapes.shape_of(name)) for name in shapes.names()]
         return [
             {"name": name, "vCPUs": shape.cpus, "gpus": shape.gpus, "memoryGB": shape.memory}
-            for name, shape in known
+            for name, shape in named_shapes
             if shape is not None
         ]
 
@@ -468,8 +468,8 @@ class AmlCompute(ComputeTarget):
         return (self.workspace.get_run(view.id) for view in self._active())
 
     def _active(self) -> List[RunView]:
-        found = self.workspace.session.api.runs.list(self.workspace.id, status=_BUSY, parent="any")
-        return [view for view in found if view.target == self.name]
+        runs = self.workspace.session.api.runs.list(self.workspace.id, status=_BUSY, parent="any")
+        return [view for view in runs if view.target == self.name]
 
 
 def _of_view(workspace: Workspace, view: ComputeView) -> AmlCompute:

@@ -161,7 +161,8 @@ class AbstractDataset:
 
     def _check_workspace(self, workspace: Workspace) -> None:
         """Refuse another workspace, whose datastore of the same name may hold other data."""
-        names, own = datastores_of(self._definition), self._workspace
+        names = datastores_of(self._definition)
+        own = self._workspace
         if names and own is not None and own.id != workspace.id:
             raise UserErrorException(
                 f"the dataset is in datastore {names[0]!r} of workspace {own.name!r}, not of {workspace.name!r}",
@@ -179,8 +180,8 @@ class AbstractDataset:
 
     def _save(self, workspace: Workspace, body: Dict[str, Any]) -> Any:
         new = NewDataset(kind=self.kind, definition=self._definition, run=run_of_this_process(), **body)
-        kept = workspace.session.api_for(KINDS).datasets.register(workspace.id, new)
-        return type(self)(self._definition, workspace, kept)
+        view = workspace.session.api_for(KINDS).datasets.register(workspace.id, new)
+        return type(self)(self._definition, workspace, view)
 
     def add_tags(self, tags: Mapping[str, Any]) -> Any:
         """Add tags to the registered version, or replace their values.
@@ -326,8 +327,8 @@ class AbstractDataset:
         run = run_of_this_process()
         if run is None or self._workspace is None:
             return
-        kept = self.save(self._workspace)
-        self._workspace.session.api.datasets.note_read(run, kept.id, kept.name or f"input_{kept.id[:8]}")
+        saved = self.save(self._workspace)
+        self._workspace.session.api.datasets.note_read(run, saved.id, saved.name or f"input_{saved.id[:8]}")
 
     # ── for runs ──
 
@@ -358,9 +359,9 @@ class AbstractDataset:
         return copy.copy(self)
 
     def __repr__(self) -> str:
-        known = {"id": self.id, "name": self.name, "version": self.version, "sources": self._definition["sources"]}
-        shown = ", ".join(f"{key}={value!r}" for key, value in known.items() if value is not None)
-        return f"{type(self).__name__}({shown})"
+        fields = {"id": self.id, "name": self.name, "version": self.version, "sources": self._definition["sources"]}
+        text = ", ".join(f"{key}={value!r}" for key, value in fields.items() if value is not None)
+        return f"{type(self).__name__}({text})"
 
     def _repr_html_(self) -> str:
         columns = {"Type": type(self).__name__, "Name": self.name, "Version": self.version}

@@ -87,11 +87,11 @@ class DataType:
         Raises:
             UserErrorException: A format has no `%`.
         """
-        given = [formats] if isinstance(formats, str) else list(formats or ())
-        for form in given:
+        patterns = [formats] if isinstance(formats, str) else list(formats or ())
+        for form in patterns:
             if not isinstance(form, str) or "%" not in form:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UserErrorException(f"{form!r} is not a time format", hint="write it as in '%Y-%m-%d %H:%M:%S'")
-        return DataType(column_type("datetime", given))
+        return DataType(column_type("datetime", patterns))
 
     @staticmethod
     def to_stream(workspace: Any = None, escaped: bool = False) -> NoReturn:
@@ -158,10 +158,10 @@ def header_term(header: Any) -> str:
 def types_to_json(types: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
     """Translate `set_column_types` to plain data."""
     definitions: Dict[str, Any] = {}
-    for name, wanted in (types or {}).items():
-        if not isinstance(wanted, DataType):
+    for name, data_type in (types or {}).items():
+        if not isinstance(data_type, DataType):
             raise UserErrorException(
-                f"the type of column {name!r} is {wanted!r}", hint="use a DataType, as in DataType.to_string()"
+                f"the type of column {name!r} is {data_type!r}", hint="use a DataType, as in DataType.to_string()"
             )
-        definitions[str(name)] = wanted.definition
+        definitions[str(name)] = data_type.definition
     return definitions

@@ -87,9 +87,9 @@ class DatasetConsumptionConfig:
                 f"input {self.name!r} is a tabular dataset, which has no files to {mode}",
                 hint="pass it without a mode: the script gets it from run.input_datasets",
             )
-        made = copy.copy(self)
-        made.mode, made.path_on_compute = mode, path_on_compute
-        return made
+        changed = copy.copy(self)
+        changed.mode, changed.path_on_compute = mode, path_on_compute
+        return changed
 
     def to_definition(self) -> Dict[str, Any]:
         """Return the form shown by `get_details()['runDefinition']['data']`.
@@ -98,10 +98,10 @@ class DatasetConsumptionConfig:
             A dict.
         """
         dataset = self.dataset
-        known = {"id": getattr(dataset, "id", None), "name": getattr(dataset, "name", None)}
+        identity = {"id": getattr(dataset, "id", None), "name": getattr(dataset, "name", None)}
         version = getattr(dataset, "version", None)
         return {
-            "dataLocation": {"dataset": dict(known, version=None if version is None else str(version))},
+            "dataLocation": {"dataset": dict(identity, version=None if version is None else str(version))},
             "mechanism": self.mode.capitalize(),
             "environmentVariableName": self.name,
             "pathOnCompute": self.path_on_compute,

@@ -32,9 +32,9 @@ def to_pandas(frame: Frame, out_of_range_datetime: str = "null") -> Any:
     strict = out_of_range_datetime == "fail"
     arrays = [_array(numpy, pandas, column, frame.rows, strict) for column in frame.columns]
     # By position, so that columns of the same name stay distinct; the index sets the length if there are no columns.
-    made = pandas.DataFrame(dict(enumerate(arrays)), index=pandas.RangeIndex(frame.rows), copy=False)
-    made.columns = [column.name for column in frame.columns]
-    return made
+    dataframe = pandas.DataFrame(dict(enumerate(arrays)), index=pandas.RangeIndex(frame.rows), copy=False)
+    dataframe.columns = [column.name for column in frame.columns]
+    return dataframe
 
 
 def libraries() -> Any:
@@ -64,24 +64,24 @@ def _numbers(numpy: Any, column: FrameColumn, rows: int) -> Any:
     kind = numpy.dtype(column.of)
     if any("valid" in chunk.buffers for chunk in column.chunks) and kind.kind != "f":
         kind = numpy.dtype("f8")
-    found = numpy.empty(rows, kind)
+    values = numpy.empty(rows, kind)
     at = 0
     for chunk in column.chunks:
-        part = found[at : at + chunk.rows]
+        part = values[at : at + chunk.rows]
         part[:] = numpy.frombuffer(chunk.buffers["values"], column.of, chunk.rows)
         if "valid" in chunk.buffers:
             part[~_valid(numpy, chunk)] = numpy.nan
         at += chunk.rows
-    return found
+    return values
 
 
 def _booleans(numpy: Any, column: FrameColumn, rows: int) -> Any:
-    found = _joined(numpy, column, rows, "?")
+    values = _joined(numpy, column, rows, "?")
     missing = ~_all_valid(numpy, column, rows)
     if missing.any():
-        found = found.astype(object)
-        found[missing] = None
-    return found
+        values = values.astype(object)
+        values[missing] = None
+    return values
 
 
 def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool) -> Any:
@@ -91,29 +91,29 @@ def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool
     limit = (2**63 - 1) // factor
     outside = valid & ((values > limit) | (values < -limit))
     if strict and outside.any():
-        shown = numpy.datetime64(int(values[outside][0]), column.of)
+        example = numpy.datetime64(int(values[outside][0]), column.of)
         raise UserErrorException(
-            f"{shown} in column {column.name!r} is outside the range of pandas' datetime64[ns] (1677 to 2262)",
+            f"{example} in column {column.name!r} is outside the range of pandas' datetime64[ns] (1677 to 2262)",
             hint="read with out_of_range_datetime='null', or read the column as text: DataType.to_string()",
         )
-    kept = valid & ~outside
-    found = numpy.where(kept, numpy.where(kept, values, 0) * factor, _NOT_A_TIME)
+    representable = valid & ~outside
+    times = numpy.where(representable, numpy.where(representable, values, 0) * factor, _NOT_A_TIME)
     if column.kind == "duration":
-        return found.view("m8[ns]")
-    found = found.view("M8[ns]")
-    return found if column.zone is None else pandas.DatetimeIndex(found).tz_localize("UTC").tz_convert(column.zone)
+        return times.view("m8[ns]")
+    times = times.view("M8[ns]")
+    return times if column.zone is None else pandas.DatetimeIndex(times).tz_localize("UTC").tz_convert(column.zone)
 
 
 def _dates(numpy: Any, column: FrameColumn, rows: int) -> Any:
     days = _joined(numpy, column, rows, "<i4").tolist()
     valid = _all_valid(numpy, column, rows).tolist()
-    found = numpy.empty(rows, object)
-    found[:] = [_EPOCH + datetime.timedelta(day) if ok else None for day, ok in zip(days, valid)]
-    return found
+    dates = numpy.empty(rows, object)
+    dates[:] = [_EPOCH + datetime.timedelta(day) if ok else None for day, ok in zip(days, valid)]
+    return dates
 
 
 def _objects(numpy: Any, column: FrameColumn, rows: int, decode: Callable[[bytes], Any]) -> Any:
-    found = numpy.empty(rows, object)
+    values = numpy.empty(rows, object)
     at = 0
     for chunk in column.chunks:
         codes = numpy.frombuffer(chunk.buffers["codes"], "<i4", chunk.rows)
@@ -122,9 +122,9 @@ def _objects(numpy: Any, column: FrameColumn, rows: int, decode: Callable[[bytes
         distinct = numpy.empty(len(ends), object)  # the last stays None, and the code -1 refers to it
         for i, (begin, end) in enumerate(zip(ends, ends[1:])):
             distinct[i] = decode(data[begin:end])
-        found[at : at + chunk.rows] = distinct[codes]
+        values[at : at + chunk.rows] = distinct[codes]
         at += chunk.rows
-    return found
+    return values
 
 
 _OBJECTS: Dict[str, Callable[[bytes], Any]] = {
@@ -136,12 +136,12 @@ _OBJECTS: Dict[str, Callable[[bytes], Any]] = {
 
 
 def _joined(numpy: Any, column: FrameColumn, rows: int, kind: str) -> Any:
-    found = numpy.empty(rows, kind)
+    values = numpy.empty(rows, kind)
     at = 0
     for chunk in column.chunks:
-        found[at : at + chunk.rows] = numpy.frombuffer(chunk.buffers["values"], kind, chunk.rows)
+        values[at : at + chunk.rows] = numpy.frombuffer(chunk.buffers["values"], kind, chunk.rows)
         at += chunk.rows
-    return found
+    return values
 
 
 def _valid(numpy: Any, chunk: Chunk) -> Any:
@@ -149,13 +149,13 @@ def _valid(numpy: Any, chunk: Chunk) -> Any:
 
 
 def _all_valid(numpy: Any, column: FrameColumn, rows: int) -> Any:
-    found = numpy.ones(rows, "?")
+    valid = numpy.ones(rows, "?")
     at = 0
     for chunk in column.chunks:
         if "valid" in chunk.buffers:
-            found[at : at + chunk.rows] = _valid(numpy, chunk)
+            valid[at : at + chunk.rows] = _valid(numpy, chunk)
         at += chunk.rows
-    return found
+    return valid
 
 
 # ── The other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -291,20 +291,20 @@ def _buffers(numpy: Any, series: Any, kind: _ColumnKind) -> Dict[str, Any]:
     else:
         plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if kind.zone else series
         values = plain.to_numpy().astype(f"{'M8' if kind.kind == 'time' else 'm8'}[{kind.of}]").view("i8")
-    found = {"values": numpy.ascontiguousarray(values).view("u1").data}
+    buffers = {"values": numpy.ascontiguousarray(values).view("u1").data}
     if missing.any():
-        found["valid"] = (~missing).astype("u1").data
-    return found
+        buffers["valid"] = (~missing).astype("u1").data
+    return buffers
 
 
 def _coded(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
     codes = numpy.full(len(series), -1, "<i4")
-    known: Dict[bytes, int] = {}
+    positions: Dict[bytes, int] = {}
     for at, value in enumerate(series.to_numpy(dtype=object).tolist()):
         if not missing[at]:
-            codes[at] = known.setdefault(_encoded(value), len(known))
-    offsets = numpy.cumsum([0, *map(len, known)], dtype="<i8")
-    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(known)}
+            codes[at] = positions.setdefault(_encoded(value), len(positions))
+    offsets = numpy.cumsum([0, *map(len, positions)], dtype="<i8")
+    return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(positions)}
 
 
 def _encoded(value: Any) -> bytes:

@@ -141,8 +141,8 @@ class Dataset:
         """
         with worker_client.translating_errors():
             check_dataset_name(name)
-        wanted = "latest" if version in (None, "latest") else version
-        return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.get(workspace.id, name, wanted))
+        requested = "latest" if version in (None, "latest") else version
+        return dataset_of(workspace, workspace.session.api_for(KINDS).datasets.get(workspace.id, name, requested))
 
     @staticmethod
     def get(workspace: Workspace, name: Optional[str] = None, id: Optional[str] = None) -> Any:
@@ -206,8 +206,8 @@ class Datasets(Mapping[str, Any]):
             raise KeyError(name) from None
 
     def __iter__(self) -> Iterator[str]:
-        found = self._workspace.session.api.datasets.list(self._workspace.id, latest=True)
-        return iter(sorted(view.name for view in found if view.name is not None))
+        views = self._workspace.session.api.datasets.list(self._workspace.id, latest=True)
+        return iter(sorted(view.name for view in views if view.name is not None))
 
     def __len__(self) -> int:
         return len(list(iter(self)))

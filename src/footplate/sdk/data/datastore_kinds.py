@@ -148,8 +148,8 @@ class AbstractDatastore:
         spec = store_spec(self.workspace, self.name)
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
             listing = os.path.join(aside, "listing")
-            wanted = {"store": spec, "label": self.name, "prefix": prefix or "", "target": listing}
-            if worker_client.call("select", wanted)["count"] == 0:
+            selection = {"store": spec, "label": self.name, "prefix": prefix or "", "target": listing}
+            if worker_client.call("select", selection)["count"] == 0:
                 return 0
             arguments = {
                 "listing": listing,
@@ -259,8 +259,8 @@ class _AzureDatastore(AbstractDatastore):
 
     def _credential(self, name: str) -> Optional[str]:
         """Fetch a credential, without keeping it."""
-        found: Dict[str, str] = store_spec(self.workspace, self.name)["credentials"]
-        return found.get(name)
+        credentials: Dict[str, str] = store_spec(self.workspace, self.name)["credentials"]
+        return credentials.get(name)
 
     @property
     def account_key(self) -> Optional[str]:

@@ -77,9 +77,9 @@ class FileDataset(AbstractDataset):
                 "ignore_not_found": ignore_not_found,
             }
             with bar(f"Downloading {self.name or 'dataset'}", show_progress) as report:
-                found = worker_client.call("download", arguments, report)
+                paths = worker_client.call("download", arguments, report)
         self._record_read()
-        return found
+        return paths
 
     def mount(self, mount_point: Optional[str] = None, **kwargs: Any) -> MountContext:
         """Show the files as a directory of this machine.
@@ -122,9 +122,9 @@ class FileDataset(AbstractDataset):
             "scratch": scratch,
             "cache": worker_client.cache_folder(),
         }
-        held = worker_client.hold("mount", arguments)
+        mounted = worker_client.hold("mount", arguments)
         self._record_read()
-        return held
+        return mounted
 
     # ── choosing ──
 

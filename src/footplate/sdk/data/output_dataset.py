@@ -201,15 +201,15 @@ class OutputFileDatasetConfig:
         table: Dict[str, Any] = {"format": form, "types": types_to_json(types)}
         if path_glob:
             table["glob"] = path_glob.strip("/")
-        made = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
-        vars(made).update(vars(self), table=table)  # a copy that shares the list of runs
-        return made
+        output = OutputTabularDatasetConfig.__new__(OutputTabularDatasetConfig)
+        vars(output).update(vars(self), table=table)  # a copy that shares the list of runs
+        return output
 
     def _copy(self: C, **changes: Any) -> C:
-        made = copy.copy(self)
+        output = copy.copy(self)
         for name, value in changes.items():
-            setattr(made, name, value)
-        return made
+            setattr(output, name, value)
+        return output
 
     # ── for submission ──
 

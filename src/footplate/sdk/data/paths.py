@@ -15,13 +15,13 @@ Source = Tuple[Dict[str, str], Optional[Any]]
 
 def definition_of(path: Any) -> Tuple[Dict[str, Any], Optional[Any]]:
     """Return the definition that reads these paths, and the workspace of its datastores (None if all are URLs)."""
-    found = list(sources(path))
-    if not found:
+    pairs = list(sources(path))
+    if not pairs:
         raise UserErrorException("no path was given", hint="give a URL, or (datastore, 'path/on/datastore')")
-    stores = [datastore for _, datastore in found if datastore is not None]
-    if stores and len(stores) != len(found):
+    stores = [datastore for _, datastore in pairs if datastore is not None]
+    if stores and len(stores) != len(pairs):
         raise UserErrorException("one dataset cannot mix URLs and datastore paths", hint="create two datasets")
-    return {"sources": [source for source, _ in found]}, stores[0].workspace if stores else None
+    return {"sources": [source for source, _ in pairs]}, stores[0].workspace if stores else None
 
 
 def sources(path: Any) -> Iterator[Source]:

@@ -88,8 +88,8 @@ class DataReference:
             reference = DataReference.create("images", path, DataPathComputeBinding("download"))
         """
         if datapath is None or datapath_compute_binding is None:
-            given = f"datapath is {datapath!r} and datapath_compute_binding is {datapath_compute_binding!r}"
-            raise ValueError(f"{given}\nhint: both are required")
+            values = f"datapath is {datapath!r} and datapath_compute_binding is {datapath_compute_binding!r}"
+            raise ValueError(f"{values}\nhint: both are required")
         return datapath.create_data_reference(data_reference_name, datapath_compute_binding)
 
     def path(self, path: Optional[str] = None, data_reference_name: Optional[str] = None) -> DataReference:
@@ -140,9 +140,9 @@ class DataReference:
         return self._as("upload", path_on_compute, overwrite)
 
     def _as(self, mode: str, path_on_compute: Optional[str], overwrite: bool) -> DataReference:
-        made = copy.copy(self)
-        made.mode, made.path_on_compute, made.overwrite = mode, path_on_compute, overwrite
-        return made
+        changed = copy.copy(self)
+        changed.mode, changed.path_on_compute, changed.overwrite = mode, path_on_compute, overwrite
+        return changed
 
     def to_config(self) -> DataReferenceConfiguration:
         """Return the reference for `run_config.data_references`.

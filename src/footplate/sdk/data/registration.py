@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 _CLASSES: Dict[str, Type[AbstractDatastore]] = {
-    made.kind: made
-    for made in (
+    cls.kind: cls
+    for cls in (
         AzureBlobDatastore,
         AzureFileDatastore,
         AzureDataLakeGen2Datastore,

@@ -19,7 +19,8 @@ _KINDS: Kinds = {"not_found": UserErrorException}
 
 def store_spec(workspace: Workspace, name: str) -> Dict[str, Any]:
     """Return everything needed to open a datastore, as plain data."""
-    session, run = workspace.session, run_of_this_process()
+    session = workspace.session
+    run = run_of_this_process()
     if run is not None and session.token == os.environ.get(environ.TOKEN):  # not the session with another server
         spec = session.api_for(_KINDS).datastores.access_for_run(run, name)
     else:

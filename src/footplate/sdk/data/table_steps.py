@@ -101,9 +101,9 @@ class TableSteps(AbstractDataset):
         Raises:
             UserErrorException: A value is not valid.
         """
-        drawn = _seed(seed)
+        fixed_seed = _seed(seed)
         with translating(_INVALID):
-            first, second = (tabular.split(percentage, drawn, first=part) for part in (True, False))
+            first, second = (tabular.split(percentage, fixed_seed, first=part) for part in (True, False))
         return self._with(first), self._with(second)
 
     def filter(self, expression: Expression) -> TabularDataset:
@@ -150,10 +150,10 @@ class TableSteps(AbstractDataset):
         with translating(_INVALID):
             step = tabular.keep(columns)
         lost = [name for name in self._timestamps().values() if name not in step["columns"]]
-        made = self._with(step)._without_timestamps(lost)
+        narrowed = self._with(step)._without_timestamps(lost)
         if validate:
-            made._inspect(first_rows=True)
-        return made
+            narrowed._inspect(first_rows=True)
+        return narrowed
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> TabularDataset:
         """Drop these columns. A timestamp column among them loses its role.
@@ -172,8 +172,8 @@ class TableSteps(AbstractDataset):
         return self._with(step)._without_timestamps(step["columns"])
 
     def _without_timestamps(self, lost: Sequence[str]) -> TabularDataset:
-        kept = {role: name for role, name in self._timestamps().items() if name not in lost}
-        return self._changed(timestamps=kept)
+        remaining = {role: name for role, name in self._timestamps().items() if name not in lost}
+        return self._changed(timestamps=remaining)
 
     # ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -223,10 +223,10 @@ class TableSteps(AbstractDataset):
                 f"timestamp and partition_timestamp are both {fine!r}", hint="give two columns, or only one of them"
             )
         named = {role: name for role, name in (("fine", fine), ("coarse", coarse)) if name is not None}
-        made = self._changed(timestamps=named)
+        dataset = self._changed(timestamps=named)
         if validate:
-            made._check_times()
-        return made
+            dataset._check_times()
+        return dataset
 
     def time_before(self, end_time: datetime, include_boundary: bool = True, validate: bool = True) -> TabularDataset:
         """Keep rows up to a time.
@@ -345,24 +345,24 @@ class TableSteps(AbstractDataset):
         if validate:
             self._check_times()
         bounds = [(">=" if inclusive else ">", start), ("<=" if inclusive else "<", end)]
-        made: Any = self
+        dataset: Any = self
         if coarse is not None and fine is not None:
-            made = made._within_partitions(coarse, start, end)
+            dataset = dataset._within_partitions(coarse, start, end)
         for operation, bound in bounds:
             if bound is not None:
                 condition = apply(operation, {"field": fine or coarse}, literal(_plain_utc(bound)))
-                made = made._with(tabular.where(condition))
-        return made
+                dataset = dataset._with(tabular.where(condition))
+        return dataset
 
     def _within_partitions(self, coarse: str, start: Optional[datetime], end: Optional[datetime]) -> TabularDataset:
         """Exclude files that cannot contain such rows. A row is never earlier than its partition's time."""
-        made: Any = self
+        dataset: Any = self
         length = _partition_length(coarse, self._definition["format"].get("partition_format"))
         if end is not None:
-            made = made._with(tabular.where(apply("<=", {"field": coarse}, literal(_plain_utc(end)))))
+            dataset = dataset._with(tabular.where(apply("<=", {"field": coarse}, literal(_plain_utc(end)))))
         if start is not None and length is not None:
-            made = made._with(tabular.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - length))))
-        return made
+            dataset = dataset._with(tabular.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - length))))
+        return dataset
 
     def _check_times(self) -> None:
         types = {column["name"]: column["type"] for column in self._inspect(first_rows=False)["columns"]}

@@ -88,15 +88,15 @@ class TabularDataset(TableSteps):
         frame, messages = self._read(strict=on_error == "fail")
         for each in messages:
             warnings.warn(each, UserWarning, stacklevel=2)
-        made = to_pandas(frame, out_of_range_datetime)
+        dataframe = to_pandas(frame, out_of_range_datetime)
         self._record_read()
         timestamp = self.timestamp_columns[0]
-        if timestamp is not None and timestamp not in made.columns:
+        if timestamp is not None and timestamp not in dataframe.columns:
             raise DatasetExecutionError(
                 f"the column {timestamp!r} of with_timestamp_columns does not exist",
-                hint=f"the columns are {', '.join(map(repr, made.columns))}",
+                hint=f"the columns are {', '.join(map(repr, dataframe.columns))}",
             )
-        return made if timestamp is None else made.set_index(timestamp, drop=False).rename_axis(None)
+        return dataframe if timestamp is None else dataframe.set_index(timestamp, drop=False).rename_axis(None)
 
     def _repr_html_(self) -> str:
         """Return the description and the first rows; if they cannot be read, the reason takes their place."""
@@ -179,9 +179,9 @@ class TabularDataset(TableSteps):
             DatasetExecutionError: The data cannot be read.
         """
         with self._temporary_directory() as aside:
-            found = self._call_worker("profile", aside)
+            profile = self._call_worker("profile", aside)
         self._record_read()
-        return found
+        return profile
 
     def submit_profile_run(
         self, compute_target: Any, experiment: Experiment, cache_datastore_name: Optional[str] = None

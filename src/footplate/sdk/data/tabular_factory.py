@@ -226,8 +226,8 @@ class TabularDatasetFactory:
             arguments = {"files": files, "store": store, "folder": folder, "overwrite": True}
             with bar(f"Uploading to {source['datastore']}", show_progress) as report:
                 worker_client.call("upload", arguments, report)
-        made = {"sources": [{"datastore": source["datastore"], "path": folder}], "format": {"kind": "parquet"}}
-        return TabularDataset(made, workspace).register(workspace, name, description, tags, create_new_version=True)
+        table = {"sources": [{"datastore": source["datastore"], "path": folder}], "format": {"kind": "parquet"}}
+        return TabularDataset(table, workspace).register(workspace, name, description, tags, create_new_version=True)
 
 
 def _parquet_files(dataframe: Any, aside: str, row_group_size: Optional[int]) -> Any:
@@ -265,11 +265,11 @@ def _with_inferred_types(definition: Dict[str, Any], workspace: Optional[Any], v
             "cache": worker_client.cache_folder(),
         }
         try:
-            found = worker_client.call("table.inspect", arguments)
+            inspection = worker_client.call("table.inspect", arguments)
         except (UserErrorException, ServiceException) as error:
             raise DatasetValidationError(error.message, error, hint=error.hint) from error
-        if found["inferred"]:
-            definition = dict(definition, inferred=found["inferred"])
+        if inspection["inferred"]:
+            definition = dict(definition, inferred=inspection["inferred"])
     return TabularDataset(definition, workspace)
 
 

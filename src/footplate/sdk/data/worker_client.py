@@ -79,8 +79,8 @@ def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
     argv = worker_command()
     with translating_errors():
         if argv is None:
-            held = import_worker().hold(verb, arguments)
-            return Held(held.result, held.close)
+            lasting = import_worker().hold(verb, arguments)
+            return Held(lasting.result, lasting.close)
         process = _start(argv)
         try:
             return Held(_exchange(process, verb, arguments, None), lambda: process.__exit__(None, None, None))

@@ -37,8 +37,8 @@ def package_name(requirement: str) -> str:
     A path or an address from which the package's name cannot be read is its own name.
     """
     place = _PLACE.match(requirement) is not None and "::" not in requirement
-    found = _NAMED_PLACE.search(requirement) if place else _NAME.match(requirement)
-    name = next((group for group in found.groups() if group), None) if found else None
+    match = _NAMED_PLACE.search(requirement) if place else _NAME.match(requirement)
+    name = next((group for group in match.groups() if group), None) if match else None
     return re.sub(r"[-_.]+", "-", name).lower() if name else requirement.strip()
 
 
@@ -109,17 +109,17 @@ class CondaDependencies:
         Raises:
             UserErrorException: A list is a string, or an element is not one.
         """
-        made = CondaDependencies()
-        made.set_python_version(python_version or CREATED_PYTHON)
+        dependencies = CondaDependencies()
+        dependencies.set_python_version(python_version or CREATED_PYTHON)
         if pip_packages is not None:
-            made._pip = []
+            dependencies._pip = []
             for package in list_of_strings("pip_packages", pip_packages):
-                made.add_pip_package(package)
+                dependencies.add_pip_package(package)
         for package in list_of_strings("conda_packages", conda_packages or ()):
-            made.add_conda_package(package)
+            dependencies.add_conda_package(package)
         if pip_indexurl is not None:
-            made.set_pip_index_url(pip_indexurl)
-        return made
+            dependencies.set_pip_index_url(pip_indexurl)
+        return dependencies
 
     # ── reading: iterators, as in the original ──
 
@@ -152,8 +152,8 @@ class CondaDependencies:
         """
         for package in self._conda:
             if package_name(package) == "python":
-                found = _NAME.match(package)
-                rest = package[found.end() if found else 0 :]
+                match = _NAME.match(package)
+                rest = package[match.end() if match else 0 :]
                 exact = _VERSION.fullmatch(rest)
                 return exact.group(1) if exact else rest.strip() or None
         return None
@@ -186,7 +186,7 @@ class CondaDependencies:
         Args:
             channel: The name or the address of the channel.
         """
-        self._channels = [known for known in self._channels if known != channel]
+        self._channels = [other for other in self._channels if other != channel]
 
     def add_conda_package(self, conda_package: str) -> None:
         """Add a conda package, or replace the one of the same name.
@@ -268,7 +268,7 @@ class CondaDependencies:
         Args:
             pip_option: The option; its value makes no difference.
         """
-        self._options = [known for known in self._options if _option_name(known) != _option_name(pip_option)]
+        self._options = [option for option in self._options if _option_name(option) != _option_name(pip_option)]
 
     def set_pip_index_url(self, index_url: str) -> None:
         """Set the package index of pip.
@@ -416,12 +416,12 @@ class CondaDependencies:
 
         Relative paths of pip lines start at `folder`, as in conda.
         """
-        known = top_level(data, where)
-        self.name = str(known.get("name") or DEFAULT_NAME)
-        self._channels = texts_of(known.get("channels"), "channels", where)
+        content = top_level(data, where)
+        self.name = str(content.get("name") or DEFAULT_NAME)
+        self._channels = texts_of(content.get("channels"), "channels", where)
         self._conda = []
         pip: List[str] = []
-        for dependency in items_of(known.get("dependencies"), "dependencies", where):
+        for dependency in items_of(content.get("dependencies"), "dependencies", where):
             if isinstance(dependency, str):
                 _put(self._conda, dependency)
             elif isinstance(dependency, Mapping) and list(cast("Mapping[Any, Any]", dependency)) == ["pip"]:
@@ -452,8 +452,8 @@ def list_of_strings(what: str, values: Sequence[str]) -> List[str]:
 
 def _put(packages: List[str], package: str) -> None:
     name = package_name(package)
-    for index, known in enumerate(packages):
-        if package_name(known) == name:
+    for index, existing in enumerate(packages):
+        if package_name(existing) == name:
             packages[index] = package
             return
     packages.append(package)

@@ -12,14 +12,14 @@ _KEYS = ("name", "channels", "dependencies", "prefix")
 def top_level(data: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise UserErrorException(f"{where} is not a conda file", hint="it has the keys name, channels and dependencies")
-    found = cast("Mapping[str, Any]", data)
-    unknown = [str(key) for key in found if key not in _KEYS]
+    content = cast("Mapping[str, Any]", data)
+    unknown = [str(key) for key in content if key not in _KEYS]
     if unknown:
         hint = f"a conda file has the keys {', '.join(_KEYS)}"
         if "variables" in unknown:
             hint += "; variables belong in the environment's environment_variables"
         raise UserErrorException(f"{where} has the unknown key {', '.join(unknown)}", hint=hint)
-    return found
+    return content
 
 
 def items_of(value: Any, key: str, where: str) -> Sequence[Any]:
@@ -29,11 +29,11 @@ def items_of(value: Any, key: str, where: str) -> Sequence[Any]:
 
 
 def texts_of(value: Any, key: str, where: str) -> List[str]:
-    found = items_of(value, key, where)
-    for item in found:
+    items = items_of(value, key, where)
+    for item in items:
         if not isinstance(item, str):
             raise UserErrorException(f"{key} of {where} has {item!r}", hint="each is a string; put it in quotes")
-    return list(found)
+    return list(items)
 
 
 def text_of(what: str, value: Any) -> str:

@@ -37,7 +37,8 @@ def every(workspace: Workspace) -> List[CuratedView]:
 
 def fill(environment: EnvironmentFields, view: CuratedView) -> None:
     """Give a new environment the content of a curated one."""
-    environment.version, environment.asset_id = VERSION, f"azureml:{view.name}:{VERSION}"
+    environment.version = VERSION
+    environment.asset_id = f"azureml:{view.name}:{VERSION}"
     environment.environment_variables = dict(view.variables)
     environment.curated = view.name
     environment.python.conda_dependencies = CondaDependencies.create(

@@ -65,14 +65,17 @@ def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
 def _fill_docker(environment: Environment, docker: Dict[str, Any], where: str) -> None:
     section = environment.docker
     context = docker.pop("buildContext", None)
-    dockerfile, image = docker.pop("baseDockerfile", None), docker.pop("baseImage", section.base_image)
+    dockerfile = docker.pop("baseDockerfile", None)
+    image = docker.pop("baseImage", section.base_image)
     apply(section, docker, f"docker of {where}")
     section.base_image = image if dockerfile is None and context is None else None
     section.base_dockerfile = dockerfile
     if context is not None:
-        known = as_mapping(context, f"buildContext of {where}")
+        fields = as_mapping(context, f"buildContext of {where}")
         section.build_context = DockerBuildContext(
-            str(known.get("locationType")), str(known.get("location")), str(known.get("dockerfilePath") or "Dockerfile")
+            str(fields.get("locationType")),
+            str(fields.get("location")),
+            str(fields.get("dockerfilePath") or "Dockerfile"),
         )
 
 
@@ -85,11 +88,11 @@ def apply(target: Checked, data: Mapping[str, Any], where: str) -> None:
         if name is None:
             unknown.append(str(key))
             continue
-        held = getattr(target, name)
-        if isinstance(held, Checked):
-            apply(held, as_mapping(value or {}, f"{key} of {where}"), f"{key} of {where}")
+        current = getattr(target, name)
+        if isinstance(current, Checked):
+            apply(current, as_mapping(value or {}, f"{key} of {where}"), f"{key} of {where}")
         elif value is not None:
-            setattr(target, name, _like(held, value, f"{key} of {where}"))
+            setattr(target, name, _like(current, value, f"{key} of {where}"))
     _warn_unknown(unknown, list(attributes.values()), where)
 
 
@@ -101,14 +104,14 @@ _WORDS: Tuple[Tuple[type, str], ...] = (
 )
 
 
-def _like(held: Any, value: Any, where: str) -> Any:
+def _like(current: Any, value: Any, where: str) -> Any:
     """Return the value if it has the attribute's type. A number in place of a string becomes one."""
     for kind, words in _WORDS:
-        if isinstance(held, kind):
-            if not isinstance(value, kind) or isinstance(value, bool) is not isinstance(held, bool):
+        if isinstance(current, kind):
+            if not isinstance(value, kind) or isinstance(value, bool) is not isinstance(current, bool):
                 raise UserErrorException(f"{where} is {value!r}", hint=f"it is {words}")
             return value
-    if isinstance(held, str) and not isinstance(value, str):
+    if isinstance(current, str) and not isinstance(value, str):
         if isinstance(value, (list, dict)):
             raise UserErrorException(f"{where} is {value!r}", hint="it is a string")
         return _variable(value)
@@ -120,8 +123,8 @@ def _warn_unknown(unknown: List[str], known: List[str], where: str) -> None:
         if key in _LEGACY:
             continue
         near = difflib.get_close_matches(key.lower(), [name.replace("_", "").lower() for name in known], 1)
-        meant = next((name for name in known if near and name.replace("_", "").lower() == near[0]), None)
-        hint = f"; did you mean {meant!r}?" if meant else ""
+        suggestion = next((name for name in known if near and name.replace("_", "").lower() == near[0]), None)
+        hint = f"; did you mean {suggestion!r}?" if suggestion else ""
         _log.warning("%s has the key %r, which is not used%s", where, key, hint)
 
 
@@ -143,6 +146,6 @@ def as_mapping(value: Any, where: str) -> Mapping[str, Any]:
 def _package(data: Any) -> Any:
     if not isinstance(data, Mapping):
         return data
-    made = SparkPackage()
-    apply(made, cast("Mapping[str, Any]", data), "a Spark package")
-    return made
+    package = SparkPackage()
+    apply(package, cast("Mapping[str, Any]", data), "a Spark package")
+    return package

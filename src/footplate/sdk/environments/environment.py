@@ -98,9 +98,9 @@ class Environment(EnvironmentFields):
             CondaDependencies.create(pip_packages=["numpy"]).save("conda.yml")
             environment = Environment.from_conda_specification("from-conda", "conda.yml")
         """
-        made = Environment(name)
-        made.python.conda_dependencies = _with_python(CondaDependencies(file_path))
-        return made
+        environment = Environment(name)
+        environment.python.conda_dependencies = _with_python(CondaDependencies(file_path))
+        return environment
 
     @staticmethod
     def from_pip_requirements(name: str, file_path: str, pip_version: Optional[str] = None) -> Environment:
@@ -122,11 +122,11 @@ class Environment(EnvironmentFields):
                 file.write("numpy>=2\n")
             environment = Environment.from_pip_requirements("from-pip", "requirements.txt")
         """
-        made = Environment(name)
-        made.python.conda_dependencies.set_pip_requirements(requirement_lines(file_path))
+        environment = Environment(name)
+        environment.python.conda_dependencies.set_pip_requirements(requirement_lines(file_path))
         if pip_version is not None:
-            made.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
-        return made
+            environment.python.conda_dependencies.add_conda_package(f"pip={pip_version}")
+        return environment
 
     @staticmethod
     def from_existing_conda_environment(name: str, conda_environment_name: str) -> Optional[Environment]:
@@ -142,13 +142,13 @@ class Environment(EnvironmentFields):
         Example:
             environment = Environment.from_existing_conda_environment("copied", "base")
         """
-        found = files.export_conda_environment(conda_environment_name)
-        if found is None:
+        dependencies = files.export_conda_environment(conda_environment_name)
+        if dependencies is None:
             return None
-        made = Environment(name)
-        found.name = DEFAULT_CONDA_NAME
-        made.python.conda_dependencies = _with_python(found)
-        return made
+        environment = Environment(name)
+        dependencies.name = DEFAULT_CONDA_NAME
+        environment.python.conda_dependencies = _with_python(dependencies)
+        return environment
 
     @staticmethod
     def from_docker_image(
@@ -176,11 +176,11 @@ class Environment(EnvironmentFields):
         Example:
             environment = Environment.from_docker_image("in-a-container", "docker.io/library/python:3.11")
         """
-        made = _with_packages(name, conda_specification, pip_requirements)
-        made.docker.base_image = image
+        environment = _with_packages(name, conda_specification, pip_requirements)
+        environment.docker.base_image = image
         if container_registry is not None:
-            made.docker.base_image_registry = registry_from(container_registry)
-        return made
+            environment.docker.base_image_registry = registry_from(container_registry)
+        return environment
 
     @staticmethod
     def from_dockerfile(
@@ -204,9 +204,9 @@ class Environment(EnvironmentFields):
             text = "FROM docker.io/library/python:3.11\nRUN pip install numpy"
             environment = Environment.from_dockerfile("built", text)
         """
-        made = _with_packages(name, conda_specification, pip_requirements)
-        made.docker.base_dockerfile = dockerfile
-        return made
+        environment = _with_packages(name, conda_specification, pip_requirements)
+        environment.docker.base_dockerfile = dockerfile
+        return environment
 
     @staticmethod
     def from_docker_build_context(name: str, docker_build_context: DockerBuildContext) -> Environment:
@@ -226,9 +226,9 @@ class Environment(EnvironmentFields):
             context = DockerBuildContext.from_git("https://github.com/example/images.git#main")
             environment = Environment.from_docker_build_context("from-git", context)
         """
-        made = _with_packages(name, None, None)
-        made.docker.build_context = docker_build_context
-        return made
+        environment = _with_packages(name, None, None)
+        environment.docker.build_context = docker_build_context
+        return environment
 
     # ── on disk ──
 
@@ -257,9 +257,9 @@ class Environment(EnvironmentFields):
         Raises:
             UserErrorException: The files do not exist or are not valid.
         """
-        made = Environment(DEFAULT_NAME)
-        files.load_from_directory(made, path)
-        return made
+        environment = Environment(DEFAULT_NAME)
+        files.load_from_directory(environment, path)
+        return environment
 
     @staticmethod
     def add_private_pip_wheel(workspace: Workspace, file_path: str, exist_ok: bool = False) -> str:
@@ -355,7 +355,9 @@ class Environment(EnvironmentFields):
             The copy.
         """
         copied = copy.deepcopy(self)
-        copied.name, copied.version, copied.asset_id = new_name, None, None
+        copied.name = new_name
+        copied.version = None
+        copied.asset_id = None
         return copied
 
     def register(self, workspace: Workspace) -> Environment:
@@ -411,7 +413,7 @@ class Environment(EnvironmentFields):
             Environments by name.
         """
         views = workspace.session.api_for(_KINDS).environments.list(workspace.id)
-        registered = {made.name: made for made in map(_of_view, views)}
+        registered = {environment.name: environment for environment in map(_of_view, views)}
         return {**registered, **{view.name: _of_curated(view) for view in curated.every(workspace)}}
 
     @staticmethod
@@ -451,11 +453,11 @@ class EnvironmentDefinition(Environment):
 
 def from_definition(data: Mapping[str, Any], where: str = "the environment") -> Environment:
     """Return the environment that `definition` wrote."""
-    made = Environment(str(data.get("name") or DEFAULT_NAME))
+    environment = Environment(str(data.get("name") or DEFAULT_NAME))
     version = data.get("version")
-    made.version = None if version is None else str(version)
-    fill(made, data, where)
-    return made
+    environment.version = None if version is None else str(version)
+    fill(environment, data, where)
+    return environment
 
 
 def _checked(name: str) -> str:
@@ -465,9 +467,10 @@ def _checked(name: str) -> str:
 
 
 def _of_view(view: EnvironmentView) -> Environment:
-    made = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
-    made.version, made.asset_id = view.version, f"azureml:{view.name}:{view.version}"
-    return made
+    environment = from_definition(dict(view.definition, name=view.name), f"environment {view.name!r}")
+    environment.version = view.version
+    environment.asset_id = f"azureml:{view.name}:{view.version}"
+    return environment
 
 
 def _of_curated(view: CuratedView) -> Environment:
@@ -491,6 +494,6 @@ def _with_packages(name: str, conda_specification: Optional[str], pip_requiremen
         return Environment.from_conda_specification(name, conda_specification)
     if pip_requirements is not None:
         return Environment.from_pip_requirements(name, pip_requirements)
-    made = Environment(name)
-    made.python.user_managed_dependencies = True
-    return made
+    environment = Environment(name)
+    environment.python.user_managed_dependencies = True
+    return environment

@@ -93,7 +93,8 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
 
     Another wheel of the same name gets another address, so no environment changes unnoticed.
     """
-    path, name = os.fspath(file_path), os.path.basename(file_path)
+    path = os.fspath(file_path)
+    name = os.path.basename(file_path)
     if not _WHEEL.fullmatch(name):
         raise UserErrorException(f"{name!r} is not the name of a wheel", hint="build one with: pip wheel .")
     if not workspace.session.is_local:
@@ -107,8 +108,8 @@ def keep_wheel(workspace: Workspace, file_path: str, exist_ok: bool) -> str:
         hint = f"give the path of a .whl file; relative paths start at {os.getcwd()}"
         raise UserErrorException(f"wheel {path!r} cannot be read: {error.strerror}", error, hint=hint) from error
     shelf = Path(workspace.session.info.home) / "wheels" / workspace.id
-    known = any(shelf.glob(f"*/{name}"))
-    if known and not exist_ok:
+    is_stored = any(shelf.glob(f"*/{name}"))
+    if is_stored and not exist_ok:
         raise UserErrorException(
             f"the workspace has a wheel {name!r} already", hint="give it a new version, or pass exist_ok=True"
         )

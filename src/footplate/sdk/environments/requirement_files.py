@@ -46,19 +46,19 @@ def _read(path: str, above: Tuple[str, ...]) -> List[str]:
 
 
 def _expand(lines: Sequence[str], folder: str, where: str, above: Tuple[str, ...]) -> List[str]:
-    found: List[str] = []
+    expanded: List[str] = []
     for raw in lines:
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
         option = _OPTION.fullmatch(line)
         if option and option["name"] in _INCLUDES:
-            found += _read(os.path.join(folder, option["value"]), above)
+            expanded += _read(os.path.join(folder, option["value"]), above)
         elif option and option["name"] in _FILES:
-            found.append(f"{option['name']} {_place(option['value'], folder, where)}")
+            expanded.append(f"{option['name']} {_place(option['value'], folder, where)}")
         elif option and option["name"] in _PACKAGES:
-            found.append(f"{option['name']} {_package(option['value'], folder, where)}")
+            expanded.append(f"{option['name']} {_package(option['value'], folder, where)}")
         elif line:
-            found.append(line if line.startswith("-") else _package(line, folder, where))
-    return found
+            expanded.append(line if line.startswith("-") else _package(line, folder, where))
+    return expanded
 
 
 def _package(line: str, folder: str, where: str) -> str:

@@ -69,8 +69,8 @@ class ContainerRegistry(Checked):
         self._seal()
 
     def __repr__(self) -> str:
-        shown = "'***'" if self.password else None
-        return f"ContainerRegistry(address={self.address!r}, username={self.username!r}, password={shown})"
+        password = "'***'" if self.password else None
+        return f"ContainerRegistry(address={self.address!r}, username={self.username!r}, password={password})"
 
 
 @explained
@@ -204,10 +204,10 @@ class DockerSection(Checked):
 
     def _clear_others(self, chosen: str) -> None:
         for other in _SOURCES:
-            held = getattr(self, other)
-            if other == chosen or held is None:
+            current = getattr(self, other)
+            if other == chosen or current is None:
                 continue
-            if held != DEFAULT_CPU_IMAGE:
+            if current != DEFAULT_CPU_IMAGE:
                 _log.warning("docker.%s is set, so docker.%s is cleared: only one of them can be used", chosen, other)
             super().__setattr__(other, None)
 
@@ -314,7 +314,7 @@ def registry_from(given: Any) -> ContainerRegistry:
         return given
     if not isinstance(given, dict):
         raise UserErrorException(f"container_registry is {given!r}", hint="give a ContainerRegistry")
-    made = ContainerRegistry()
+    registry = ContainerRegistry()
     for key, value in cast("Dict[str, Any]", given).items():
-        setattr(made, key, value)
-    return made
+        setattr(registry, key, value)
+    return registry

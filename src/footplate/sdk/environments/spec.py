@@ -32,7 +32,8 @@ def to_spec(
 
     Builders: "existing" for an existing interpreter, "venv" if all packages come from pip, otherwise "conda".
     """
-    python, dependencies = environment.python, environment.python.conda_dependencies
+    python = environment.python
+    dependencies = environment.python.conda_dependencies
     name, version = environment.name, environment.version
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
     docker = requested_container(environment, runtime)
@@ -48,9 +49,9 @@ def to_spec(
     lines = (*dependencies.pip_options, *dependencies.pip_packages)
     chosen = _python(dependencies)
     if not _conda_packages(dependencies):
-        wanted = (*lines, *_pip_itself(dependencies))
+        requirements = (*lines, *_pip_itself(dependencies))
         return EnvironmentSpec(
-            name, version, "venv", python=chosen, requirements=wanted, variables=variables, options=options
+            name, version, "venv", python=chosen, requirements=requirements, variables=variables, options=options
         )
     options["conda"] = {
         "channels": list(dependencies.conda_channels),
@@ -83,10 +84,10 @@ def _pip_itself(dependencies: CondaDependencies) -> List[str]:
 
     conda's `pip=23.1` stands for every 23.1.x.
     """
-    asked = [p.split("::")[-1].strip() for p in dependencies.conda_packages if package_name(p) == "pip"]
-    exact = [re.fullmatch(r"pip\s*(==?)\s*(\d+(?:\.\d+)*)(?:\.\*)?(?:=.*)?", line) for line in asked]
-    ranges = [line for line, found in zip(asked, exact) if found is None and line != "pip"]
-    return [*(f"pip=={found[2]}{'.*' if found[1] == '=' else ''}" for found in exact if found), *ranges]
+    pip_lines = [p.split("::")[-1].strip() for p in dependencies.conda_packages if package_name(p) == "pip"]
+    exact = [re.fullmatch(r"pip\s*(==?)\s*(\d+(?:\.\d+)*)(?:\.\*)?(?:=.*)?", line) for line in pip_lines]
+    ranges = [line for line, match in zip(pip_lines, exact) if match is None and line != "pip"]
+    return [*(f"pip=={match[2]}{'.*' if match[1] == '=' else ''}" for match in exact if match), *ranges]
 
 
 # ── Python ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -95,30 +96,31 @@ def _pip_itself(dependencies: CondaDependencies) -> List[str]:
 def _python(dependencies: CondaDependencies) -> Optional[str]:
     """Return an exact version as it is; for a range, the submitting interpreter's own version if the range contains
     it. None leaves the choice to the server."""
-    wanted, own = dependencies.get_python_version(), own_python_version()
-    if wanted is None:
+    requested = dependencies.get_python_version()
+    own = own_python_version()
+    if requested is None:
         return None
-    if _EXACT.fullmatch(wanted):
-        return wanted
-    bounds = [_BOUND.fullmatch(part) for part in wanted.split(",")]
+    if _EXACT.fullmatch(requested):
+        return requested
+    bounds = [_BOUND.fullmatch(part) for part in requested.split(",")]
     if all(bound and _admits(bound.group(1), bound.group(2), own) for bound in bounds):
         return own
-    return wanted
+    return requested
 
 
 def _admits(sign: str, bound: str, version: str) -> bool:
     """Compare to the length of the shorter: 3.11 stands for every 3.11.x, so `>3.11.2` may still hold."""
     limit, own = _numbers(bound), _numbers(version)
     length = min(len(limit), len(own))
-    left, right = own[:length], limit[:length]
+    own_part, limit_part = own[:length], limit[:length]
     longer = len(limit) > length
     answers = {
-        ">=": left >= right,
-        "<=": left <= right,
-        ">": left > right or (longer and left == right),
-        "<": left < right or (longer and left == right),
-        "==": left == right,
-        "!=": left != right or longer,
+        ">=": own_part >= limit_part,
+        "<=": own_part <= limit_part,
+        ">": own_part > limit_part or (longer and own_part == limit_part),
+        "<": own_part < limit_part or (longer and own_part == limit_part),
+        "==": own_part == limit_part,
+        "!=": own_part != limit_part or longer,
     }
     return answers[sign]
 
@@ -137,7 +139,7 @@ def requested_container(environment: Environment, runtime: Optional[DockerConfig
     """
     section = environment.docker
     image = None if section.base_image == DEFAULT_CPU_IMAGE else section.base_image
-    found: Dict[str, Any] = {
+    container: Dict[str, Any] = {
         "enabled": bool(section.enabled or (runtime is not None and runtime.use_docker)),
         "base_image": image,
         "base_dockerfile": section.base_dockerfile,
@@ -149,18 +151,18 @@ def requested_container(environment: Environment, runtime: Optional[DockerConfig
         "registry": _registry(section.base_image_registry),
         "interpreter": environment.python.interpreter_path,
     }
-    return {} if _is_untouched(found) else found
+    return {} if _is_untouched(container) else container
 
 
-def _is_untouched(found: Dict[str, Any]) -> bool:
+def _is_untouched(container: Dict[str, Any]) -> bool:
     plain = {"shm_size": DEFAULT_SHM_SIZE, "shared_volumes": True, "platform": {"os": "Linux", "architecture": "amd64"}}
-    rest = {key: value for key, value in found.items() if key != "interpreter" and value != plain.get(key)}
-    return not any(rest.values()) and found["shared_volumes"]
+    rest = {key: value for key, value in container.items() if key != "interpreter" and value != plain.get(key)}
+    return not any(rest.values()) and container["shared_volumes"]
 
 
 def _runtime(name: str, section: DockerSection, runtime: Optional[DockerConfiguration], default: Any) -> Any:
-    given = default if runtime is None else getattr(runtime, name)
-    return given if given and given != default else getattr(section, name) or default
+    value = default if runtime is None else getattr(runtime, name)
+    return value if value and value != default else getattr(section, name) or default
 
 
 def _context(section: DockerSection) -> Optional[Dict[str, str]]:

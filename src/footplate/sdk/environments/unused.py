@@ -64,10 +64,11 @@ def _refuse(values: Mapping[str, Any]) -> None:
 
 def _unused_python(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, str]:
     """Return the settings that the choice between an existing interpreter and a built environment leaves unused."""
-    python, packages = environment.python, environment.python.conda_dependencies
+    python = environment.python
+    packages = environment.python.conda_dependencies
     if python.user_managed_dependencies:
-        asked = [*packages.conda_packages, *packages.pip_packages]
-        beyond = any(package_name(line) not in _ALWAYS_THERE for line in asked)
+        requested = [*packages.conda_packages, *packages.pip_packages]
+        beyond = any(package_name(line) not in _ALWAYS_THERE for line in requested)
         return {"python.conda_dependencies": "user_managed_dependencies is True"} if beyond else {}
     if is_untouched(environment) or python.interpreter_path in ("python", ""):
         return {}
