@@ -44,7 +44,7 @@ bench: .venv/.synced ## run the benchmarks beside peers (BENCH_ARGS='search' to 
 
 .PHONY: torture
 torture: .venv/.synced ## break 200 runs in every way we know, as root (TORTURE_ARGS='--seed 7')
-	@$(BIN)/python scripts/torture $(TORTURE_ARGS)
+	@PYTHONPATH=$(CURDIR)/tests $(BIN)/python scripts/torture $(TORTURE_ARGS)
 
 .PHONY: curated
 curated: .venv/.synced ## build all curated environments and use them (CURATED_ARGS='NAME…')

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from footplate.testing import images
 from footplate.testing.waiting import PATIENCE_SECONDS
+from support import images
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 
-pytest_plugins = ["footplate.testing.fixtures"]
+pytest_plugins = ["support.fixtures"]
 
 # No test may depend on the speed of the machine.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

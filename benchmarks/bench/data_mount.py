@@ -26,7 +26,7 @@ from footplate.data.mounts.views import make_view_of_cached
 from footplate.data.stores.registry import open_lazily
 from footplate.domain.data import Item, StoreSpec
 from footplate.domain.requests import NewDataset
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 IN_PLACE, THROUGH, FUSE = "the folder itself", "footplate, mounted", "footplate, over FUSE"
 WITHOUT, VIEW, SERVED, LENT = (

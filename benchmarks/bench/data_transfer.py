@@ -20,7 +20,7 @@ from bench.machine import temporary_folder
 from footplate.data.stores.registry import find, open_store
 from footplate.data.transfer.batch import download, local_files, upload
 from footplate.domain.data import StoreSpec, place
-from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, RcloneS3, find_azurite, find_rclone
+from support.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, RcloneS3, find_azurite, find_rclone
 
 OURS, THEIRS = "footplate", "fsspec"
 SMALL_SIZE = 10_000

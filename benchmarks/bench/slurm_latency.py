@@ -12,8 +12,8 @@ from bench.harness import Options, Report, Target, wait_for
 from bench.homes import WORKSPACE
 from bench.stamps import Start, compare
 from footplate import ComputeTarget, Environment, Experiment, ScriptRunConfig, Workspace
-from footplate.testing.networks import PrivateNetwork, ServerInside
-from footplate.testing.slurm_cluster import SlurmCluster
+from support.networks import PrivateNetwork, ServerInside
+from support.slurm_cluster import SlurmCluster
 
 OURS = "footplate, experiment.submit"
 SBATCH = "sbatch"

@@ -1,6 +1,6 @@
 """`make torture`: hundreds of runs under random kills, full disks, floods, clock jumps and a lossy network.
 
-    python scripts/torture [--runs 200] [--seed N] [--part near|far]
+    PYTHONPATH=$PWD/tests python scripts/torture [--runs 200] [--seed N] [--part near|far]
 
 Two parts run at the same time. `near`: a server on demand and its agents on this machine, with a home on a small disk.
 `far`: a team server and agents in other network namespaces, which lose 5 % of all packets. A seed fixes the kinds of
@@ -27,14 +27,14 @@ from arena import Arena
 from checks import check, insist, leftovers
 
 from azureml.core.compute import ComputeTarget
-from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.waiting import wait_until
+from support.namespace_engine import register
+from support.networks import PrivateNetwork, ServerInside
 
 WORKERS = 6
 FAR_SHARE = 0.15
 DISK_MEGABYTES = 256
 LOSS = ["-m", "statistic", "--mode", "random", "--probability", "0.05", "-j", "DROP"]
-ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
 # Put on the path of servers: their wall clock is ahead by as many seconds as a file says.
 JUMPING_CLOCK = """
 import os, time
@@ -66,7 +66,7 @@ def near(arena: Arena, _: threading.Event) -> Iterator[None]:
 def far(arena: Arena, over: threading.Event) -> Iterator[None]:
     """Start a server and nodes in a network that loses packets; restart the server whenever it was killed."""
     network = PrivateNetwork(nodes=2)
-    (arena.home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
+    register(arena.home)
     server = ServerInside(network, arena.home)
 
     def keep_up() -> None:
@@ -137,7 +137,8 @@ def main() -> int:
     (folder / "home").mkdir(mode=0o700)
     (folder / "clock").mkdir()
     (folder / "clock" / "sitecustomize.py").write_text(JUMPING_CLOCK)
-    os.environ.update(FOOTPLATE_HOME=str(folder / "home"), PYTHONPATH=str(folder / "clock"))
+    path = os.pathsep.join([str(folder / "clock"), os.environ["PYTHONPATH"]])
+    os.environ.update(FOOTPLATE_HOME=str(folder / "home"), PYTHONPATH=path)
     problems = run_part(given.part, given.runs, given.seed, folder)
     if not problems:
         shutil.rmtree(folder, ignore_errors=True)

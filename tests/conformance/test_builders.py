@@ -10,8 +10,8 @@ from footplate import environments
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Builder
 from footplate.testing.builder_suite import BuilderSuite
-from footplate.testing.conda_channel import MINOR, make_channel, module, python_package
-from footplate.testing.wheels import make_wheel
+from support.conda_channel import MINOR, make_channel, module, python_package
+from support.wheels import make_wheel
 
 
 @dataclass

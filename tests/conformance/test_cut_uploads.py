@@ -19,8 +19,8 @@ from footplate.data.transfer.multipart import PART, Parts, multipart_for, upload
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import Conflict, NotFound, Unavailable
-from footplate.testing.cutting_proxy import CuttingProxy
-from footplate.testing.servers import Azurite, MotoS3, RcloneS3
+from support.cutting_proxy import CuttingProxy
+from support.servers import Azurite, MotoS3, RcloneS3
 
 SIZE = 4 * PART + 7
 

@@ -9,10 +9,10 @@ import pytest
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine
 from footplate.testing.engine_suite import EngineSuite, observe
-from footplate.testing.fixtures import open_network
-from footplate.testing.namespace_engine import NamespaceEngine
-from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.simulated_engine import QUEUED, SimulatedCluster, SimulatedEngine
+from support.fixtures import open_network
+from support.namespace_engine import NamespaceEngine
+from support.networks import SERVER, PrivateNetwork
 
 
 class LocalArena:

@@ -25,7 +25,7 @@ from footplate.client.transport import Transport
 from footplate.domain.specs import RunSpec
 from footplate.server.app import create_app
 from footplate.server.hub import Hub
-from footplate.testing.servers import TeamServer
+from support.servers import TeamServer
 
 CASES = 20
 SECONDS = 60.0

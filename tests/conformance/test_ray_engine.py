@@ -16,10 +16,10 @@ from footplate.engines.ray.engine import RayEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree, supervisor
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
-from footplate.testing.fixtures import open_network
-from footplate.testing.networks import SERVER, PrivateNetwork
-from footplate.testing.ray_cluster import TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
+from support.fixtures import open_network
+from support.networks import SERVER, PrivateNetwork
+from support.ray_cluster import TOKEN, RayCluster
 
 BUNDLE = "b" * 64
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from footplate.testing.networks import PrivateNetwork, why_no_namespaces
-from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.waiting import wait_until
+from support.networks import PrivateNetwork, why_no_namespaces
+from support.slurm_cluster import SlurmCluster, why_no_slurm
 
 
 def test_a_cluster_has_nodes_of_its_own_and_leaves_nothing(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from footplate.engines.slurm.engine import SlurmEngine
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import supervisor
 from footplate.testing.engine_suite import WAITS, EngineSuite, ended, observe
-from footplate.testing.fixtures import open_network
-from footplate.testing.networks import SERVER, PrivateNetwork
-from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.waiting import wait_until
+from support.fixtures import open_network
+from support.networks import SERVER, PrivateNetwork
+from support.slurm_cluster import SlurmCluster, why_no_slurm
 
 BUNDLE = "b" * 64
 

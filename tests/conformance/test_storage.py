@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from footplate.testing.postgres import PostgresServer
-from footplate.testing.storage_suite import StorageSuite
+from support.postgres import PostgresServer
+from support.storage_suite import StorageSuite
 
 
 class TestSqlite(StorageSuite):

@@ -17,9 +17,9 @@ from footplate.data.stores.registry import open_store
 from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound
-from footplate.testing.azure_requests import account_sas, bearer_token, container_sas, put_blob
-from footplate.testing.indexes import certify
-from footplate.testing.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3
+from support.azure_requests import account_sas, bearer_token, container_sas, put_blob
+from support.indexes import certify
+from support.servers import AZURITE_ACCOUNT, AZURITE_KEY, Azurite, MotoS3
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 ODD = "a%20b+c&d=é~[x]{y}#?*'\"<>^`|;,$!@()/ü . 名"

@@ -13,8 +13,9 @@ from footplate.data.stores.registry import open_store
 from footplate.data.transfer.batch import download
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotAllowed, Unavailable
-from footplate.testing.azure_requests import put_blob
-from footplate.testing.servers import (
+from footplate.testing.store_suite import StoreSuite
+from support.azure_requests import put_blob
+from support.servers import (
     AZURITE_ACCOUNT,
     AZURITE_KEY,
     Azurite,
@@ -23,8 +24,7 @@ from footplate.testing.servers import (
     RcloneS3,
     TeamServer,
 )
-from footplate.testing.store_suite import StoreSuite
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 
 @dataclass

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from footplate.testing.networks import PrivateNetwork, ServerInside, why_no_namespaces
-from footplate.testing.servers import RcloneS3
-from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
-from footplate.testing.wheels import make_wheel
+from support.networks import PrivateNetwork, ServerInside, why_no_namespaces
+from support.servers import RcloneS3
+from support.slurm_cluster import SlurmCluster, why_no_slurm
+from support.wheels import make_wheel
 
 ROOT = Path(__file__).parents[2]
 GUIDES = ROOT / "docs" / "guides"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from python_api import Doc, Public, members, owner, parameters, public
 
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 ROOT = Path(__file__).parents[2]
 RUNNER = Path(__file__).parent / "example_runner.py"

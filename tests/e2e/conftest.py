@@ -1,4 +1,4 @@
-"""Shared fixtures. They also put `ops_tools` on the path, which pytest's importlib mode does not do."""
+"""Fixtures of the tests with real servers, agents and scripts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import pytest
 from azureml.core import Model, Webservice, Workspace
 from azureml.core.conda_dependencies import CondaDependencies
 from footplate import Environment
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
-sys.path.insert(0, str(Path(__file__).parent))
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 

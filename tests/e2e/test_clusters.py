@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, submit
 
 from footplate import Workspace
 from footplate.engines.local import machine_shape
@@ -13,6 +12,7 @@ from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration, TensorflowConfiguration
 from footplate.sdk.exceptions import ComputeTargetException
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, submit
 
 HOLD = """
     import os, time

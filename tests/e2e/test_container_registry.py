@@ -12,8 +12,8 @@ import pytest
 from footplate import Environment, Experiment, ScriptRunConfig
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
-from footplate.testing import registries
-from footplate.testing.registries import PASSWORD, USERNAME, Registry
+from support import registries
+from support.registries import PASSWORD, USERNAME, Registry
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
 

@@ -26,10 +26,10 @@ from footplate.client.launcher import ensure_server, stop_server
 from footplate.sdk.environments.sections import DockerBuildContext
 from footplate.sdk.run import Run
 from footplate.sdk.workspace import Workspace
-from footplate.testing.conda_channel import make_channel, module, python_package
-from footplate.testing.images import ENGINE
 from footplate.testing.waiting import wait_until
-from footplate.testing.wheels import make_wheel
+from support.conda_channel import make_channel, module, python_package
+from support.images import ENGINE
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 pytestmark = [pytest.mark.slow, pytest.mark.root]

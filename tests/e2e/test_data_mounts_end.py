@@ -16,7 +16,7 @@ from azureml.core import Dataset, Datastore, Environment, Experiment, ScriptRunC
 from azureml.exceptions import ActivityFailedException
 from footplate.data.mounts import mount
 from footplate.testing.waiting import wait_until
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 pytestmark = pytest.mark.skipif(not mount.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
 SCRIPT = """

@@ -16,8 +16,8 @@ from azureml.data import OutputFileDatasetConfig
 from azureml.exceptions import UserErrorException
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
-from footplate.testing.servers import Azurite
 from footplate.testing.waiting import wait_until
+from support.servers import Azurite
 
 READ = """
 import json, os, sys

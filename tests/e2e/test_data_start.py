@@ -17,7 +17,7 @@ from footplate.data.mounts import mount
 from footplate.data.stores.registry import open_store
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.domain.requests import NewDataset
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 MANY = 20_000
 READ = """

@@ -12,8 +12,8 @@ import pytest
 
 from footplate.cli import env
 from footplate.environments import caches as environment_caches
-from footplate.testing import indexes
-from footplate.testing.wheels import make_wheel
+from support import indexes
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from footplate import CondaDependencies, Environment, Experiment, ScriptRunConfig, Workspace
-from footplate.testing import indexes
-from footplate.testing.wheels import make_wheel
+from support import indexes
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 SECRET = "correct-horse"

@@ -21,7 +21,7 @@ from footplate import (
     Workspace,
 )
 from footplate.testing.waiting import wait_until
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -6,10 +6,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from ops_tools import agent_pid, bytes_of, finish, send_agent, submit, write_source
 
 from footplate import Experiment, PyTorchConfiguration, Run, ScriptRunConfig, Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import agent_pid, bytes_of, finish, send_agent, submit, write_source
 
 SMI = """#!/bin/sh
 for gpu in {gpus}; do

@@ -8,10 +8,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from ops_tools import finish, kill_server, send_agent, write_source
-
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, kill_server, send_agent, write_source
 
 TRAIN = """
     import json, os, sys, time

@@ -12,7 +12,6 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, write_source
 
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.api import ApiClient
@@ -20,6 +19,7 @@ from footplate.client import connect
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, write_source
 
 
 def finished(workspace: Workspace, project: Path, script: str, **options: object) -> Run:

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, submit
 
 from footplate import Environment, Workspace
 from footplate.domain.inherited_variables import job_variables
+from support.ops_tools import bytes_of, finish, submit
 
 SHOW = """
     import json, os

@@ -22,15 +22,16 @@ from azureml.exceptions import ComputeTargetException, UserErrorException
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from azureml.widgets import RunDetails
 from footplate.environments.uv import find_uv
-from footplate.testing.fixtures import open_network
-from footplate.testing.indexes import certify
-from footplate.testing.networks import SERVER, PrivateNetwork, ServerInside
-from footplate.testing.servers import RcloneS3, find_rclone
 from footplate.testing.waiting import wait_until
+from support.cluster_runs import BUILT, GANG, SLEEP, describe, log_of, log_of_rank, submit
+from support.fixtures import open_network
+from support.indexes import certify
+from support.interpreters import interpreters
+from support.namespace_engine import SERVER_VARIABLES, register
+from support.networks import SERVER, PrivateNetwork, ServerInside
+from support.servers import RcloneS3, find_rclone
 
-from ..cluster_runs import BUILT, GANG, SLEEP, describe, log_of, log_of_rank, submit
 from ..conftest import CACHE
-from ..interpreters import interpreters
 
 PYTHON = interpreters()[0]
 """The only thing that a node has: the oldest Python of this machine."""
@@ -38,8 +39,6 @@ PYTHON = interpreters()[0]
 CHECKOUT = Path(__file__).parents[2]
 HIDDEN = [str(CHECKOUT)] if Path(sys.prefix).is_relative_to(CHECKOUT) else [str(CHECKOUT), sys.prefix]
 """Footplate's code and the server's virtual environment, which nodes must not need."""
-
-ENGINE = "footplate.testing.namespace_engine:NamespaceEngine"
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +48,8 @@ def network() -> Iterator[PrivateNetwork]:
 
 @pytest.fixture
 def server(home: Path, network: PrivateNetwork) -> Iterator[ServerInside]:
-    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
-    with ServerInside(network, home) as server:
+    register(home)
+    with ServerInside(network, home, SERVER_VARIABLES) as server:
         yield server
 
 

@@ -14,16 +14,17 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.conda_dependencies import CondaDependencies
 from footplate.environments import pythons
 from footplate.environments.machine import machine_has_gpu
-from footplate.testing.fixtures import open_network
-from footplate.testing.networks import PrivateNetwork, ServerInside
-from footplate.testing.ray_cluster import NVIDIA_SMI
 from footplate.testing.waiting import wait_until
-from footplate.testing.wheels import make_wheel
+from support.cluster_runs import describe, log_of
+from support.fixtures import open_network
+from support.interpreters import interpreters
+from support.namespace_engine import SERVER_VARIABLES, register
+from support.networks import PrivateNetwork, ServerInside
+from support.ray_cluster import NVIDIA_SMI
+from support.wheels import make_wheel
 
-from ..cluster_runs import describe, log_of
-from ..interpreters import interpreters
 from .conftest import VERSION
-from .test_namespace_engine import ENGINE, HIDDEN
+from .test_namespace_engine import HIDDEN
 
 PYTHON = interpreters()[-1]
 SHOW = "import sys, onnxruntime; print(onnxruntime.build, 'on', '%d.%d' % sys.version_info[:2])"
@@ -37,8 +38,8 @@ def network() -> Iterator[PrivateNetwork]:
 
 @pytest.fixture
 def server(home: Path, network: PrivateNetwork) -> Iterator[ServerInside]:
-    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {ENGINE}\n")
-    with ServerInside(network, home) as server:
+    register(home)
+    with ServerInside(network, home, SERVER_VARIABLES) as server:
         yield server
 
 

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ops_tools import kill_server, server_pid, submit
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import kill_server, server_pid, submit
 
 STEADY = """
     import os, time

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
 from footplate import AzureMLException, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
 pytestmark = [
     pytest.mark.root,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import finish, submit
 
 from footplate import Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, submit
 
 FILES = 1024
 """Open files that the flooded server may have: the usual soft limit, here also the hard one."""

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
 from footplate import Experiment, Workspace
 from footplate.client import connect
@@ -25,6 +24,7 @@ from footplate.errors import FootplateError
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import RunQuery, Storage
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, kill_server, server_pid, submit, write_source
 
 SCRIPT = """
     from azureml.core import Run

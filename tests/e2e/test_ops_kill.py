@@ -14,11 +14,11 @@ from pathlib import Path
 
 import psutil
 import pytest
-from ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit
 
 from footplate import Experiment, Model, Run, Workspace
 from footplate.node import process_tree
 from footplate.testing.waiting import wait_until
+from support.ops_tools import agent_pid, bytes_of, finish, kill_server, send_agent, server_pid, submit
 
 LINES = 60
 SCRIPT = f"""

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, resident, server_pid, submit, write_source
 
 from footplate import Experiment, Workspace
 from footplate.api import ApiClient
 from footplate.client import connect
+from support.ops_tools import bytes_of, finish, resident, server_pid, submit, write_source
 
 LARGE = (pytest.mark.slow, pytest.mark.timeout(900))
 SANE = 400 << 20

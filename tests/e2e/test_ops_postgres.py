@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ops_tools import bytes_of, finish, submit
 
 from footplate import Experiment, Model, Run, Workspace
 from footplate.api import ApiClient
@@ -21,8 +20,9 @@ from footplate.domain import azure_variables
 from footplate.errors import NotAllowed
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
-from footplate.testing.postgres import PostgresServer
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, submit
+from support.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, resident, submit
 
 from footplate import Workspace
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, resident, submit
 
 DIGEST = hashlib.sha256(b"hi").hexdigest()
 

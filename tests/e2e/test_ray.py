@@ -25,12 +25,8 @@ from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from azureml.train.hyperdrive import GridParameterSampling, HyperDriveConfig, PrimaryMetricGoal, choice
 from footplate.node import process_tree
-from footplate.testing.fixtures import open_network
-from footplate.testing.networks import PrivateNetwork, ServerInside
-from footplate.testing.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 from footplate.testing.waiting import wait_until
-
-from ..cluster_runs import (
+from support.cluster_runs import (
     BUILT,
     GANG,
     IN_A_BOX,
@@ -43,7 +39,10 @@ from ..cluster_runs import (
     submit,
     sweep_with_data,
 )
-from ..cluster_services import Client, deploy
+from support.cluster_services import Client, deploy
+from support.fixtures import open_network
+from support.networks import PrivateNetwork, ServerInside
+from support.ray_cluster import HEAD_OPTIONS, SETTINGS, TOKEN, RayCluster
 
 SOURCE = Path(footplate.__file__).parents[1]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ops_tools import finish, write_source
-
 from footplate import Datastore, Experiment, Model, Run, ScriptRunConfig, Workspace
+from support.ops_tools import finish, write_source
 
 ALLOWED = """
     import os

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, kill_server, write_source
 
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.exceptions import AzureMLException
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, kill_server, write_source
 
 SCRIPT = """
     import os, sys, time

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, send_agent, submit, write_source
 
 from azureml.data.datapath import DataPath
 from azureml.train.estimator import Estimator
@@ -18,6 +17,7 @@ from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.sdk.exceptions import AzureMLException
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, send_agent, submit, write_source
 
 RESUMES = """
     import os, sys

@@ -22,7 +22,7 @@ from azureml.data.dataset_factory import TabularDatasetFactory
 from azureml.data.dataset_type_definitions import PromoteHeadersBehavior
 from azureml.exceptions import DatasetTimestampMissingError, UserErrorException
 from azureml.opendatasets import MNIST, Diabetes, NycTlcYellow
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 TITANIC = """PassengerId,Survived,Name,Age,Fare,Embarked
 1,0,"Braund, Mr. Owen",22,7.25,S

@@ -20,8 +20,7 @@ from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksWebservice, Webservice
 from azureml.exceptions import WebserviceException
 from footplate.testing.waiting import wait_until
-
-from .ops_tools import kill_server
+from support.ops_tools import kill_server
 
 
 def answering(folder: Path, text: str) -> InferenceConfig:

@@ -14,10 +14,10 @@ import pytest
 from azureml.core import Environment, Model
 from azureml.core.webservice import Webservice
 from azureml.exceptions import WebserviceException
-from footplate.testing.networks import PrivateNetwork, ServerInside
 from footplate.testing.waiting import wait_until
+from support.cluster_services import Client, deploy, describe_script
+from support.networks import PrivateNetwork, ServerInside
 
-from ..cluster_services import Client, deploy, describe_script
 from .test_namespace_engine import cluster, here, network, roots, server, workspace_there
 
 __all__ = ["cluster", "here", "network", "roots", "server", "workspace_there"]  # fixtures

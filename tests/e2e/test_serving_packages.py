@@ -20,8 +20,8 @@ from azureml.core import Dataset, Environment, Model, Workspace
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import Webservice
 from azureml.exceptions import UserErrorException, WebserviceException
-from footplate.testing.images import ENGINE
 from footplate.testing.waiting import wait_until
+from support.images import ENGINE
 
 SCORE = """
 import json, os

@@ -17,8 +17,8 @@ from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AciWebservice, Webservice
 from azureml.exceptions import WebserviceException
 from footplate.sdk.models.webservice import KINDS
-from footplate.testing.indexes import self_sign
 from footplate.testing.waiting import wait_until
+from support.indexes import self_sign
 
 SCRIPT = """
 import json, time

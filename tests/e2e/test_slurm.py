@@ -19,13 +19,8 @@ from azureml.core import Environment, Experiment, Run, Workspace
 from azureml.core.compute import ComputeTarget
 from azureml.core.runconfig import PyTorchConfiguration
 from footplate import environ
-from footplate.testing.networks import SERVER, Forwarder, PrivateNetwork, ServerInside, as_user
-from footplate.testing.ray_cluster import NVIDIA_SMI
-from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
-from footplate.testing.ssh_server import SshServer
 from footplate.testing.waiting import wait_until
-
-from ..cluster_runs import (
+from support.cluster_runs import (
     BUILT,
     GANG,
     IN_A_BOX,
@@ -37,7 +32,11 @@ from ..cluster_runs import (
     submit,
     sweep_with_data,
 )
-from ..cluster_services import Client, deploy
+from support.cluster_services import Client, deploy
+from support.networks import SERVER, Forwarder, PrivateNetwork, ServerInside, as_user
+from support.ray_cluster import NVIDIA_SMI
+from support.slurm_cluster import SlurmCluster, why_no_slurm
+from support.ssh_server import SshServer
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from azureml.core import Environment
-from footplate.testing.networks import ServerInside
-from footplate.testing.slurm_cluster import SlurmCluster
 from footplate.testing.waiting import wait_until
+from support.cluster_runs import Walk
+from support.networks import ServerInside
+from support.slurm_cluster import SlurmCluster
 
-from ..cluster_runs import Walk
 from .test_slurm import cluster, server, target
 
 __all__ = ["cluster", "server", "target"]  # fixtures

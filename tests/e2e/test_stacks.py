@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from ops_tools import finish, submit
 
 from footplate import PyTorchConfiguration, TensorflowConfiguration, Workspace
 from footplate.domain.records import NodeState
 from footplate.sdk.exceptions import AzureMLException
 from footplate.testing.waiting import wait_until
+from support.ops_tools import finish, submit
 
 DEADLOCK = """
     import os, threading

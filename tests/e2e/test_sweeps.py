@@ -31,8 +31,7 @@ from azureml.train.hyperdrive import (
 from azureml.train.hyperdrive.exceptions import HyperDriveConfigException
 from footplate import AshaPolicy, Constraint, OptunaParameterSampling, PopulationBasedTraining
 from footplate.testing.waiting import wait_until
-
-from .ops_tools import server_pid
+from support.ops_tools import server_pid
 
 SCRIPT = """
 import argparse, os, time

@@ -28,8 +28,8 @@ from footplate.errors import NotAllowed, Unavailable
 from footplate.node.shipping.server_link import Link
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
-from footplate.testing.cutting_proxy import CuttingProxy
-from footplate.testing.servers import RcloneS3, TeamServer, can_hide
+from support.cutting_proxy import CuttingProxy
+from support.servers import RcloneS3, TeamServer, can_hide
 
 TRAIN = """
 import os, sys

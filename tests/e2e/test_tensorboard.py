@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import write_source
 
 from azureml.core import Environment, Experiment, ScriptRunConfig, Workspace
 from azureml.exceptions import UserErrorException
 from azureml.tensorboard import Tensorboard
 from azureml.tensorboard.export import export_to_tensorboard
 from footplate.testing.waiting import wait_until
+from support.ops_tools import write_source
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,6 @@ from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 JOBS = Path(__file__).parent / "jobs"
-sys.path.insert(
-    0, str(JOBS.parent.parent / "e2e")
-)  # for `ops_tools`, which pytest's importlib mode does not put on the path
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

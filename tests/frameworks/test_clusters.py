@@ -18,10 +18,10 @@ import footplate
 from footplate import Environment, Experiment, Run, ScriptRunConfig, Workspace
 from footplate.sdk.compute.targets import ComputeTarget
 from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
-from footplate.testing.networks import PrivateNetwork, ServerInside
-from footplate.testing.ray_cluster import TOKEN, RayCluster
-from footplate.testing.slurm_cluster import SlurmCluster, why_no_slurm
 from footplate.testing.waiting import wait_until
+from support.networks import PrivateNetwork, ServerInside
+from support.ray_cluster import TOKEN, RayCluster
+from support.slurm_cluster import SlurmCluster, why_no_slurm
 
 from ..conftest import CACHE, processes_of, stop_server
 from .conftest import JOBS, weights

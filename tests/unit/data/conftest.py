@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 
 @pytest.fixture

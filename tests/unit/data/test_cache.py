@@ -22,7 +22,7 @@ from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, FootplateError, InvalidInput
 from footplate.services.settings import read_settings
 from footplate.testing.waiting import wait_until
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 
 @pytest.fixture

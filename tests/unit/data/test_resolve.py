@@ -11,7 +11,7 @@ from footplate.data.resolve import resolve
 from footplate.domain.data import Item, StoreSpec
 from footplate.domain.tables.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from footplate.environments import adaptations
 from footplate.environments.adaptations import OPEN_MPI, adapt
 from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 WITH_GPU = ResolverSettings(Path("environments"))
 WITHOUT_GPU = replace(WITH_GPU, cpu_builds=True)

@@ -12,7 +12,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.azureml_dependencies import NEWEST, brought, versions
 from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 
 @pytest.mark.parametrize(

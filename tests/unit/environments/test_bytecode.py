@@ -13,7 +13,7 @@ from footplate.environments import built_environments, bytecode
 from footplate.environments.base import ResolverSettings
 from footplate.environments.bytecode import STORE
 from footplate.environments.venv import VenvBuilder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -12,7 +12,7 @@ from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.mapping import map_packages
 from footplate.environments.conda.names import parse, to_requirement
 from footplate.errors import InvalidInput
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -14,7 +14,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.conda import CondaBuilder
 from footplate.errors import Broken, InvalidInput
-from footplate.testing.conda_channel import MINOR, Package, make_channel, module, python_package
+from support.conda_channel import MINOR, Package, make_channel, module, python_package
 
 PYTHON = python_package()
 

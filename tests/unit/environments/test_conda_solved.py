@@ -29,9 +29,9 @@ from footplate.environments.base import Interpreter, ResolverSettings, make_lock
 from footplate.environments.conda import CondaBuilder, clear_packages
 from footplate.environments.url_credentials import NO_LOGINS, Logins, extract_logins
 from footplate.errors import Broken, FootplateError, InvalidInput, Unavailable
-from footplate.testing.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
-from footplate.testing.recipes import handmade
-from footplate.testing.wheels import make_wheel
+from support.conda_channel import MINOR, PLACEHOLDER, PYTHON, Package, make_channel, module, python_package
+from support.recipes import handmade
+from support.wheels import make_wheel
 
 ACTIVATE = (
     b'export TOOL_HOME="$CONDA_PREFIX/share/tool"\nexport ODD="two words\nand a line"\necho noise; echo noise >&2\n'

@@ -19,7 +19,7 @@ from footplate.environments.curated import Curated, substitutes
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.requirements import name_of
 from footplate.errors import InvalidInput, NotFound
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -11,7 +11,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.existing import ExistingBuilder
 from footplate.errors import InvalidInput
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 
 def build(interpreter: str | None, root: Path) -> tuple[str, ...]:

@@ -15,8 +15,8 @@ from footplate.environments.base import ResolverSettings
 from footplate.environments.url_credentials import extract_logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
-from footplate.testing import indexes
-from footplate.testing.wheels import make_wheel
+from support import indexes
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 SPEC = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))

@@ -18,7 +18,7 @@ from footplate.environments import machine
 from footplate.environments.base import ResolverSettings
 from footplate.environments.containers import availability
 from footplate.errors import InvalidInput
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 OWN = "%d.%d" % sys.version_info[:2]  # noqa: UP031
 OTHER = "3.10" if OWN != "3.10" else "3.11"

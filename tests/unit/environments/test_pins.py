@@ -13,7 +13,7 @@ from footplate.environments.base import ResolverSettings
 from footplate.environments.pythons import end_of_life
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from footplate.environments import pythons
 from footplate.environments.base import ResolverSettings
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -19,8 +19,8 @@ from footplate.environments.recipes import wheels as made_wheels
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
-from footplate.testing.recipes import handmade
-from footplate.testing.wheels import make_wheel
+from support.recipes import handmade
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -11,7 +11,7 @@ import pytest
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.venv import VenvBuilder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 NEW = {"sklearn/__init__.py": "", "sklearn/externals/__init__.py": ""}
 OLD = {**NEW, "sklearn/externals/joblib.py": "name = 'the copy'\n"}

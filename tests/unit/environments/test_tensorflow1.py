@@ -12,7 +12,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings
 from footplate.environments.venv import VenvBuilder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 FILES = {
     "tensorflow/__init__.py": "version = 2\n",

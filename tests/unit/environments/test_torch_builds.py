@@ -18,7 +18,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.python_choice import DAY
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 RELEASED = "2024-01-01T00:00:00Z"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

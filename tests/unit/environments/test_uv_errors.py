@@ -15,7 +15,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import uv_errors
 from footplate.environments.base import ResolverSettings
 from footplate.errors import FootplateError, OutOfSpace
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 BACKEND = """

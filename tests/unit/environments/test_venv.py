@@ -21,7 +21,7 @@ from footplate.environments.pythons import Python, installed
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import Broken, InvalidInput
 from footplate.node.node_directory import runtime_folder
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

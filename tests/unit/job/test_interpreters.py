@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ...interpreters import interpreters
+from support.interpreters import interpreters
 
 SOURCE = Path(__file__).parents[3] / "src"
 ROOMS = ("domain", "content", "job")

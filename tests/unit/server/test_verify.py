@@ -16,7 +16,7 @@ from footplate.domain.records import FileView, NodeRecord, NodeState, Outcome, S
 from footplate.server.process import take_lock
 from footplate.server.verify import main
 from footplate.storage import Storage
-from footplate.testing.storage_parts.fixtures import WORKSPACE, journal, log_all, record
+from support.storage_parts.fixtures import WORKSPACE, journal, log_all, record
 
 RUN = "r-1"
 

@@ -16,7 +16,7 @@ from footplate.environments.built_environments import MARKER
 from footplate.environments.machine import machine_has_gpu
 from footplate.errors import InvalidInput, NotFound
 from footplate.services.settings import Settings, read_settings, workshop_of
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 from .conftest import House
 

@@ -17,7 +17,7 @@ import pytest
 from footplate.errors import OutOfSpace
 from footplate.job.journal import Journal
 from footplate.storage import Storage
-from footplate.testing.storage_parts.fixtures import journal, record, workspace
+from support.storage_parts.fixtures import journal, record, workspace
 
 FORK = multiprocessing.get_context("fork")
 POINTS = 4000

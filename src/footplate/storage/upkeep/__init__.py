@@ -5,5 +5,5 @@ verification   a check of everything, for `footplate server verify` (`tests/unit
 deletion       removes runs that have ended
 garbage        removes blobs that nothing refers to
 
-`testing/storage_parts/upkeep_suite` covers deletion, garbage and references on every database.
+`tests/support/storage_parts/upkeep_suite` covers deletion, garbage and references on every database.
 """

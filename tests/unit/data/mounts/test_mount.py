@@ -22,7 +22,7 @@ from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, NotFound
 from footplate.testing.waiting import check_stays, wait_until
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 needs_fuse = pytest.mark.skipif(not mounts.has_fuse() or os.geteuid() != 0, reason="needs FUSE")
 PATIENCE = 60.0

@@ -14,7 +14,7 @@ from footplate.data.stores.registry import find, open_store
 from footplate.data.transfer.batch import download
 from footplate.domain.data import StoreSpec, place
 from footplate.errors import Broken, Conflict, InvalidInput, NotAllowed, NotFound, Unavailable
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 
 def store_of(web: WebServer, **credentials: str):

@@ -10,7 +10,7 @@ from footplate.data.stores.server import away_seconds
 from footplate.data.stores.web_client import Web, WebResponse, follow
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, NotAllowed, Unavailable
-from footplate.testing.web_server import Manners, WebServer
+from support.web_server import Manners, WebServer
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
-from table_tools import delimited, field, frame, op, rows, where, written
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.expressions import evaluate
+from support.table_tools import delimited, field, frame, op, rows, where, written
 
 Text = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=12)
 Cell = st.one_of(Text, st.sampled_from(["", "NA", "null", " ", '"', "a,b", "x\ny", "1", "1.5", "true"]))

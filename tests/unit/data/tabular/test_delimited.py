@@ -6,12 +6,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from table_tools import delimited, field, frame, op, rows, where, written
 
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.report import ReadReport
 from footplate.errors import InvalidInput
+from support.table_tools import delimited, field, frame, op, rows, where, written
 
 PEOPLE = 'name,age,height,born,member\nAda,36,1.70,1815-12-10,true\n"Babbage, Charles",79,,1791-12-26,false\n'
 

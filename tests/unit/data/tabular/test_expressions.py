@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from table_tools import field, op
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.expressions import evaluate
 from footplate.domain.tables.expressions import conjuncts, fields_of, is_true, literal
 from footplate.errors import InvalidInput
+from support.table_tools import field, op
 
 COLUMNS = {
     "n": pa.array([1, 2, None], pa.int64()),

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from table_tools import field, op, rows, where, written
 
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.files import SourceFile, local_file
@@ -21,7 +20,8 @@ from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sql import database_url
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, Unavailable
-from footplate.testing.postgres import PostgresServer
+from support.postgres import PostgresServer
+from support.table_tools import field, op, rows, where, written
 
 
 def definition(

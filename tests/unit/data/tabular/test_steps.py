@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from table_tools import delimited, field, op, rows, where, written
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.engine import Table
 from footplate.data.tabular.steps import apply
 from footplate.domain.tables import tabular
 from footplate.errors import InvalidInput
+from support.table_tools import delimited, field, op, rows, where, written
 
 Sizes = st.lists(st.integers(1, 7), max_size=6)
 

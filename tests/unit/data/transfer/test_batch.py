@@ -15,7 +15,7 @@ from footplate.data.transfer.partial import BLOCK, Partial
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 from footplate.testing.waiting import wait_until
-from footplate.testing.web_server import WebServer
+from support.web_server import WebServer
 
 DOWNLOAD = """
 import sys

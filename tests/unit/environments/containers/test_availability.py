@@ -20,7 +20,7 @@ from footplate.environments.containers.container_builder import ContainerBuilder
 from footplate.environments.containers.container_engine import ContainerEngine
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput
-from footplate.testing.images import ENGINE
+from support.images import ENGINE
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from footplate.domain.serving.endpoints import CertificateFiles
 from footplate.errors import InvalidInput
 from footplate.services.endpoints.certificates import Certificates
-from footplate.testing.indexes import self_sign
+from support.indexes import self_sign
 
 
 def files(folder: Path, host: str = "models.example.com", days: int = 1, cname: str | None = None) -> CertificateFiles:

@@ -8,7 +8,7 @@ from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine
 from footplate.node import agent
 from footplate.services.orchestration.engine_ends import cause_of
-from footplate.testing.namespace_engine import NamespaceEngine
+from support.namespace_engine import NamespaceEngine
 
 NODES = (NodeRecord(0, NodeState.DONE), NodeRecord(1, NodeState.RUNNING))
 RECORD = RunRecord("r7", "w", RunSpec("e", program=Program("s.py")), Stage.RUNNING, created=1.0, nodes=NODES)

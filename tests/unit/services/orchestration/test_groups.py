@@ -24,7 +24,7 @@ from footplate.domain.runs.controllers import (
 from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.services.orchestration import controllers
-from footplate.testing.storage_parts.fixtures import journal, log_all
+from support.storage_parts.fixtures import journal, log_all
 
 from ..conftest import FakeEngine, House, open_house, run_through
 

@@ -11,7 +11,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.node_kinds import KIND, NodeKind, kind_for
 from footplate.domain.specs import EnvironmentSpec, GpuRequest
 from footplate.errors import InvalidInput, Unavailable
-from footplate.testing.wheels import make_wheel
+from support.wheels import make_wheel
 
 from ..conftest import House
 

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from footplate.testing.networks import SERVER, PrivateNetwork
 from footplate.testing.waiting import wait_until
+from support.networks import SERVER, PrivateNetwork
 
 _PROGRAMS = ("munged", "slurmctld", "slurmd", "nsenter", "setpriv", "unshare")
 _ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd")

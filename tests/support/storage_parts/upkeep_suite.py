@@ -13,7 +13,7 @@ from footplate.domain.records import FileView, ModelView, Outcome, Stage
 from footplate.errors import Conflict, NotFound
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
-from footplate.testing.storage_parts.fixtures import WORKSPACE, StorageFixtures, journal, log_all, record, workspace
+from support.storage_parts.fixtures import WORKSPACE, StorageFixtures, journal, log_all, record, workspace
 
 _LONG_AGO = -3600.0  # a grace period that ends in an hour: all content is older
 

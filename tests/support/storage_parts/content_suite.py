@@ -19,7 +19,7 @@ from footplate.domain.records import (
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.job.journal import Journal
 from footplate.storage import RunQuery, Storage
-from footplate.testing.storage_parts.fixtures import (
+from support.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,

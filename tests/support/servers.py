@@ -26,7 +26,7 @@ from footplate.domain.data import AZURE_BLOB, GCS, S3, StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.errors import Unavailable
-from footplate.testing.azure_requests import create_container
+from support.azure_requests import create_container
 
 AZURITE_ACCOUNT = "devstoreaccount1"
 AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

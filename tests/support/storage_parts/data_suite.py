@@ -15,7 +15,7 @@ from footplate.domain.orders import DataInput
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import Storage
-from footplate.testing.storage_parts.fixtures import ODD, WORKSPACE, StorageFixtures, record, workspace
+from support.storage_parts.fixtures import ODD, WORKSPACE, StorageFixtures, record, workspace
 
 SECRET = {"key": "correct horse battery staple"}
 

@@ -29,9 +29,9 @@ from footplate.errors import Conflict, NotFound
 from footplate.storage import RunQuery, Storage, migrate
 from footplate.storage.database import Database
 from footplate.storage.schema import HEAD, metadata
-from footplate.testing.storage_parts.content_suite import FileTests, LogTests, MetricTests
-from footplate.testing.storage_parts.data_suite import DatasetTests, DatastoreTests, LineageTests
-from footplate.testing.storage_parts.fixtures import (
+from support.storage_parts.content_suite import FileTests, LogTests, MetricTests
+from support.storage_parts.data_suite import DatasetTests, DatastoreTests, LineageTests
+from support.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,
@@ -42,8 +42,8 @@ from footplate.testing.storage_parts.fixtures import (
     record,
     workspace,
 )
-from footplate.testing.storage_parts.runs_suite import RunListTests, RunTests
-from footplate.testing.storage_parts.upkeep_suite import DeletionTests, GarbageTests, WorkspaceDeletionTests
+from support.storage_parts.runs_suite import RunListTests, RunTests
+from support.storage_parts.upkeep_suite import DeletionTests, GarbageTests, WorkspaceDeletionTests
 
 
 class WorkspaceTests(StorageFixtures):

@@ -20,7 +20,7 @@ from footplate.domain.specs import Distribution
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage import RunQuery, Storage
 from footplate.storage.queries.run_query import find
-from footplate.testing.storage_parts.fixtures import (
+from support.storage_parts.fixtures import (
     ODD,
     WORKSPACE,
     StorageFixtures,

@@ -1,6 +1,6 @@
 """A pytest plugin with the servers that suites share: Azurite, rclone, moto, PostgreSQL and Ray, each defined once.
 
-Load it in the top conftest: `pytest_plugins = ["footplate.testing.fixtures"]`. A session's server is shared by all its
+Load it in the top conftest: `pytest_plugins = ["support.fixtures"]`. A session's server is shared by all its
 tests, which take a store or a database of their own from it. A cluster is shared by the tests of a module.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.data import StoreSpec
-from footplate.testing.networks import PrivateNetwork, why_no_namespaces
-from footplate.testing.postgres import PostgresServer, find_binaries
-from footplate.testing.ray_cluster import RayCluster
-from footplate.testing.servers import Azurite, MotoS3, RcloneS3, find_azurite, find_rclone, has_moto
+from support.networks import PrivateNetwork, why_no_namespaces
+from support.postgres import PostgresServer, find_binaries
+from support.ray_cluster import RayCluster
+from support.servers import Azurite, MotoS3, RcloneS3, find_azurite, find_rclone, has_moto
 
 
 @pytest.fixture(scope="session")

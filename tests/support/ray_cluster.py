@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from footplate.errors import Unavailable
-from footplate.testing.networks import Forwarder, PrivateNetwork
 from footplate.testing.waiting import wait_until
+from support.networks import Forwarder, PrivateNetwork
 
 TOKEN = "a-token-for-the-ray-cluster-of-the-tests-000000"
 JOBS_PORT = 8265

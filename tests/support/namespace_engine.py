@@ -2,8 +2,8 @@
 
 It proves that engines, agents and jobs need neither a shared directory nor the server's socket. An agent runs in the
 network namespace of its node, with a root directory of its own, and in a mount namespace in which empty file systems
-cover the directories of `hide`. It starts from the bundle, as on any other machine. settings.ini registers the engine:
-`[engines] namespaces = footplate.testing.namespace_engine:NamespaceEngine`.
+cover the directories of `hide`. It starts from the bundle, as on any other machine. `register` adds the engine
+to a home, whose server needs `SERVER_VARIABLES`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from footplate import environ
@@ -25,6 +26,9 @@ from footplate.errors import InvalidInput, Unavailable
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 
+SERVER_VARIABLES = {"PYTHONPATH": str(Path(__file__).parents[1])}
+"""A server with these variables finds this module."""
+
 _START = """
 hold=$1; shift
 while [ -n "$hold" ] && [ ! -e "$hold" ]; do sleep 0.05; done
@@ -32,6 +36,10 @@ IFS=:; for directory in $0; do mount -t tmpfs -o size=4k,mode=755 hidden "$direc
 exec "$@"
 """
 _NEVER = 4102444800.0  # 2100: an estimate that tests recognize
+
+
+def register(home: Path) -> None:
+    (home / "settings.ini").write_text(f"[engines]\nnamespaces = {__name__}:NamespaceEngine\n")
 
 
 class NamespaceEngine:

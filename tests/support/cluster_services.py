@@ -11,7 +11,7 @@ from typing import Any
 from azureml.core import Environment, Model
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksWebservice, Webservice
-from footplate.testing.networks import Forwarder, PrivateNetwork
+from support.networks import Forwarder, PrivateNetwork
 
 SCORE = """
 import json, os

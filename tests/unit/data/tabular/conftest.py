@@ -1,8 +1,0 @@
-"""Makes `table_tools` importable for the tests in this directory."""
-
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
