@@ -10,6 +10,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import sys
 import time
 from typing import Generator, Optional, Sequence, Union
 
@@ -22,6 +23,9 @@ CHUNK = 1024 * 1024
 
 LITTLE_SPACE = 8 << 20
 """With fewer free bytes than this, a disk counts as full: the next piece of a log or an output may not fit."""
+
+LONGEST_SOCKET_PATH = 100
+"""The address of a Unix socket has at most 103 bytes on the strictest kernel."""
 
 _MANY = 64  # from here on, one sync of the file system is cheaper than one of each file
 _FICLONE = 0x40049409
@@ -111,6 +115,20 @@ def atomic_symlink(target: Path, path: Path, temporary: Optional[Path] = None) -
     temporary = temporary or f"{path}.{os.urandom(8).hex()}"
     os.symlink(target, temporary)
     os.replace(temporary, path)
+
+
+@contextlib.contextmanager
+def socket_address(path: Path) -> Generator[str, None, None]:
+    """Yield an address for the socket at `path`, through its open folder if the path is too long for one."""
+    path = os.fspath(path)
+    if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH or sys.platform != "linux":
+        yield path
+        return
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+    finally:
+        os.close(folder)
 
 
 # ── Locks ─────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,7 +8,7 @@ import stat
 from typing import Any, Dict, Optional, cast
 
 from footplate import environ
-from footplate.disk import atomic_write
+from footplate.disk import LONGEST_SOCKET_PATH, atomic_write
 from footplate.errors import InvalidInput, NotAllowed
 
 RECORD = "server.json"
@@ -19,10 +19,8 @@ START_LOCK = "start.lock"
 LOG = os.path.join("logs", "server.log")
 TOKEN = "token"
 
-LONGEST_SOCKET_PATH = 96
-"""The path of a Unix socket has at most 103 bytes on the strictest kernel, and the server first binds a longer name."""
-
-_LONGEST_HOME = LONGEST_SOCKET_PATH - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
+_LONGEST = LONGEST_SOCKET_PATH - len(".new")  # the server first binds a longer name
+_LONGEST_HOME = _LONGEST - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
 
 _CONTENTS = frozenset(
     [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
@@ -90,10 +88,10 @@ def socket_path(home: str) -> str:
     Clients read the path from the record instead.
     """
     path = os.path.join(home, SOCKET_FOLDER, SOCKET)
-    if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH:
+    if len(os.fsencode(path)) <= _LONGEST:
         return path
     root = os.environ.get("TMPDIR") or "/tmp"
-    if len(os.fsencode(root)) > LONGEST_SOCKET_PATH - 48:
+    if len(os.fsencode(root)) > _LONGEST - 48:
         root = "/tmp"
     import hashlib  # noqa: PLC0415  # lazy: only the server of a home with a long name ever comes here
 

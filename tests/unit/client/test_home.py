@@ -83,7 +83,7 @@ def test_long_home_has_its_socket_elsewhere(tmp_path):
     long = str(tmp_path / ("x" * 120))
     path = homes.socket_path(long)
     try:
-        assert len(os.fsencode(path)) <= homes.LONGEST_SOCKET_PATH
+        assert len(os.fsencode(path)) <= homes.LONGEST_SOCKET_PATH - 4
         assert mode(os.path.dirname(path)) == mode(os.path.dirname(os.path.dirname(path))) == 0o700
         assert homes.home_of_socket(path) is None, "a process that cannot see the home cannot start its server"
         os.makedirs(long)

@@ -13,13 +13,13 @@ import hmac
 import json
 import os
 import socket
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from io import BufferedRWPair
 from typing import Any, Callable
 
+from footplate.disk import socket_address
 from footplate.domain.orders import NodePlace
 
 _PATIENCE_SECONDS = 10.0
@@ -157,19 +157,16 @@ class _Listening:
 
 
 def _listen(path: str) -> socket.socket:
-    """Listen on a socket file, wherever it is: the address of a socket has at most about 100 characters."""
+    """Listen on a socket file, wherever it is."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        short = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
-        listening.bind(short if sys.platform == "linux" else path)
+        with socket_address(path) as address:
+            listening.bind(address)
         os.chmod(path, 0o600)
         listening.listen()
     except OSError:
         listening.close()
         raise
-    finally:
-        os.close(folder)
     return listening

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate import environ
-from footplate.disk import atomic_write, is_locked
+from footplate.disk import atomic_write, is_locked, socket_address
 from footplate.domain.inherited_variables import agent_variables
 from footplate.errors import Unavailable
 from footplate.serving.gateway.tunnels import NAME as PORT
@@ -71,9 +71,12 @@ class GatewayProcess:
     def hand_over(self, run: str, descriptor: int) -> None:
         """Give a connection of a worker on another machine to the gateway; raise Unavailable if none takes it."""
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as port:
+            with (
+                socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as port,
+                socket_address(self.folder / PORT) as path,
+            ):
                 port.setblocking(False)
-                _connect(port, self.folder, PORT)
+                port.connect(path)
                 socket.send_fds(port, [run.encode()], [descriptor])
         except OSError as error:
             raise Unavailable(f"the gateway takes no connection now: {error.strerror}", "try again") from None
@@ -88,15 +91,6 @@ class GatewayProcess:
     def url(self) -> str | None:
         """Return the address of the gateway; that of the last one, while the next one starts."""
         return _read(self.folder / "gateway.json").get("url")
-
-
-def _connect(port: socket.socket, folder: Path, name: str) -> None:
-    """Connect to a socket in a directory with a path of any length: the kernel takes at most 107 bytes."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        port.connect(f"/proc/self/fd/{opened}/{name}")
-    finally:
-        os.close(opened)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 from collections.abc import Callable
 from typing import Any, cast
 
+from footplate.disk import socket_address
 from footplate.serving.gateway.memory import Memory
 from footplate.serving.protocol import (
     HEADER,
@@ -30,8 +30,6 @@ from footplate.serving.worker.messages import JSON
 
 RETRY_SECONDS = (0.02, 0.2)
 MOST_PINGS = 2
-LONGEST_PATH = 100
-"""The longest path of a Unix socket, in bytes, that the kernel takes; longer ones are tried relative to here."""
 
 Answer = tuple[int, str, dict[str, str], bytes]
 """Status, content type, headers and body of one item."""
@@ -186,13 +184,12 @@ def _answer(item: dict[str, Any], body: bytes) -> Answer:
 async def keep_connected(path: str, make: Callable[[], WorkerLink]) -> None:
     """Connect to a worker's socket whenever it can be, until cancelled."""
     loop = asyncio.get_running_loop()
-    if len(os.fsencode(path)) > LONGEST_PATH:
-        path = os.path.relpath(path)
     pause = RETRY_SECONDS[0]
     while True:
         link = make()
         try:
-            await loop.create_unix_connection(lambda made=link: made, path)
+            with socket_address(path) as address:
+                await loop.create_unix_connection(lambda made=link: made, address)
         except OSError:
             await asyncio.sleep(pause)
             pause = min(pause * 2, RETRY_SECONDS[1])

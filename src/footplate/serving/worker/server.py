@@ -17,6 +17,7 @@ import threading
 from typing import Any, BinaryIO, Callable, cast
 
 from footplate.backoff import Backoff
+from footplate.disk import socket_address
 from footplate.errors import FootplateError
 from footplate.serving.protocol import SILENT_SECONDS, BadFrame, detect_loss, pack, read_frame, split
 from footplate.serving.worker.data_collector import SERVICE
@@ -25,8 +26,6 @@ from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreRespons
 BACKLOG = 64
 RETRY_SECONDS = (0.1, 3.0)
 """The first and the longest pause before a worker opens a connection to the gateway again."""
-
-_LONGEST_PATH = 100  # of a Unix socket, in bytes
 
 
 class WorkerServer:
@@ -47,8 +46,10 @@ class WorkerServer:
 
     def serve(self, path: str) -> None:
         """Accept connections at a socket until SIGTERM, then finish the batch in hand."""
-        listener, aside = socket.socket(socket.AF_UNIX), f"{path}.{os.getpid()}"
-        _bind(listener, aside)
+        listener = socket.socket(socket.AF_UNIX)
+        aside = f"{path}.{os.getpid()}"
+        with socket_address(aside) as address:
+            listener.bind(address)
         listener.listen(BACKLOG)
         os.replace(aside, path)
         self._until_stopped(lambda: self._accept(listener))
@@ -147,15 +148,3 @@ class WorkerServer:
         for piece in pack(meta, parts):
             stream.write(piece)
         stream.flush()
-
-
-def _bind(listener: socket.socket, path: str) -> None:
-    """Bind to a path of any length: the kernel takes at most 107 bytes, but resolves a short name of the folder."""
-    if len(os.fsencode(path)) <= _LONGEST_PATH:
-        listener.bind(path)
-        return
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        listener.bind(f"/proc/self/fd/{folder}/{os.path.basename(path)}")
-    finally:
-        os.close(folder)
