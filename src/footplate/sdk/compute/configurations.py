@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
 from footplate.sdk.exceptions import ComputeTargetException
 from footplate.sdk.values.timestamps import utc_text
-
-if TYPE_CHECKING:
-    pass
 
 PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Optional
+from typing import Any, Mapping, Optional
 
 from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration, AmlComputeStatus
 from footplate.sdk.compute.targets import OWN_MACHINES, AmlCompute
 from footplate.sdk.compute.targets import ComputeTarget as _ComputeTarget
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 class ComputeInstanceStatus(AmlComputeStatus):

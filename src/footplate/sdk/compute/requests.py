@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
@@ -10,9 +10,7 @@ from footplate.sdk.compute.configurations import (
     EngineConfiguration,
 )
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _RESERVED = ("amlcompute", LOCAL, "containerinstance")
 KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}

@@ -20,12 +20,12 @@ from footplate.sdk.compute.configurations import (
 from footplate.sdk.compute.local_target import AbstractComputeTarget
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.timestamps import utc_text
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.runs.controlled_run import ControlledRun as Run
 
 MANY_NODES = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
+from typing import Any, NoReturn, Optional
 
 from footplate.sdk.data.datastore_kinds import (
     AzureBlobDatastore,
@@ -19,10 +19,8 @@ from footplate.sdk.data.registration import (
     register_sql,
     warn_unused,
 )
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained

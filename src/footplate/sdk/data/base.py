@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, Generator, List, Mapping, Optional, Sequence, Union, cast
+from typing import Any, Dict, Generator, List, Mapping, Optional, Sequence, Union, cast
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
@@ -23,12 +23,10 @@ from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.store_access import run_of_this_process, stores_of
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 

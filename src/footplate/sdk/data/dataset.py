@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Type, Union
 
 from footplate.domain.datasets import DatasetView, check_dataset_name
 from footplate.domain.store_names import matches
@@ -16,11 +16,9 @@ from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
 from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained

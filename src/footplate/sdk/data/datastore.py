@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
 from footplate.sdk.data.azure_registrations import AzureRegistrations
 from footplate.sdk.data.datastore_kinds import (
@@ -22,10 +22,8 @@ from footplate.sdk.data.registration import (
     register_sql,
 )
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained

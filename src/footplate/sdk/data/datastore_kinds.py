@@ -12,11 +12,9 @@ from footplate.sdk.data.references import DataReference
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below, named_files
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _OF_AN_ACCOUNT = (
     "account_key", "account_name", "client_id", "client_secret", "container_name", "endpoint", "protocol", "sas_token",

@@ -11,10 +11,10 @@ from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.paths import definition_of
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 if TYPE_CHECKING:
     from footplate.sdk.data.tabular_dataset import TabularDataset
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 IMAGE, LABEL = "image_url", "label"
 _DATASTORE = "amldatastore://"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NoReturn, Optional, Type, TypeVar, cast
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Type, TypeVar, cast
 
 from footplate.domain.data import DIALECTS
 from footplate.domain.datasets import DatastoreView
@@ -20,10 +20,8 @@ from footplate.sdk.data.datastore_kinds import (
     SqlDatastore,
 )
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.warn import warn_without_effect, without_effect
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 _CLASSES: Dict[str, Type[AbstractDatastore]] = {

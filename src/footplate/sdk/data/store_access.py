@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from footplate import environ
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER
 from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, through_server
 from footplate.sdk.exceptions import Kinds, UserErrorException
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException}
 

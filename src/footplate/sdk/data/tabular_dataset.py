@@ -6,7 +6,7 @@ import os
 import uuid
 import warnings
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Tuple
+from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from footplate.content.frames import Frame, read_frame
 from footplate.sdk.data import worker_client
@@ -23,12 +23,10 @@ from footplate.sdk.exceptions import (
     Kinds,
     UserErrorException,
 )
+from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.session import translating
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained, shown
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from footplate.domain.datasets import DatasetView, sources_of
 from footplate.domain.runs.run_status import TERMINAL
@@ -13,10 +13,8 @@ from footplate.sdk.data import worker_client
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _TOP = "datasets"
 

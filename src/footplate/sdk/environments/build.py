@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from footplate.api import LONG_POLL
 from footplate.domain.records import BuildView
 from footplate.domain.specs import EnvironmentSpec
+from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.exceptions import AzureMLException, Kinds, UserErrorException
 from footplate.sdk.session import Session
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields as Environment
 
 _STATUS = {"building": "Running", "built": "Succeeded", "failed": "Failed"}
 

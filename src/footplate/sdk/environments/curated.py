@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, List
+from typing import List
 
 from footplate.domain.records import CuratedView
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
+from footplate.sdk.environments.fields import EnvironmentFields
 from footplate.sdk.exceptions import Kinds, UserErrorException
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 VERSION = "1"
 _PREFIXES = ("azureml", "microsoft", "footplate-")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import difflib
 import logging
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Tuple, cast
+from typing import Any, Dict, List, Mapping, Tuple, cast
 
 from footplate.sdk.environments.conda_dependencies import from_dict
+from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import DockerBuildContext, RSection, SparkPackage
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.checked_attributes import Checked, public_attributes, to_camel
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields as Environment
 
 _LEGACY = ("gpuSupport", "jobName", "assetId", "etag", "clusterMaxNodeCount", "retainCluster", "name")
 """Keys of Azure's own files that are not used here: no warning for them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.sdk.display import notebooks
@@ -24,11 +24,9 @@ from footplate.sdk.environments.sections import (
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.warn import warn_without_effect
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException}
 

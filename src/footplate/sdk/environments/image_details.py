@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import Any, Dict, Optional
 
 from footplate.domain.locks import image_name
 from footplate.domain.specs import EnvironmentSpec
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields as Environment
-    from footplate.sdk.session import Session
+from footplate.sdk.environments.fields import EnvironmentFields as Environment
+from footplate.sdk.session import Session
 
 
 class DockerImageDetails(Dict[str, Any]):

@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 from urllib.parse import quote
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, own_python_version, package_name
+from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, ContainerRegistry, DockerSection
 from footplate.sdk.exceptions import UserErrorException
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields as Environment
-    from footplate.sdk.values.run_configuration_sections import DockerConfiguration
+from footplate.sdk.values.run_configuration_sections import DockerConfiguration
 
 DEFAULT_NAME = "default-environment"
 _EXACT = re.compile(r"\d+(\.\d+){0,2}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from footplate.sdk.environments.conda_dependencies import package_name
+from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import RSection
 from footplate.sdk.environments.spec import is_untouched, requested_container
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.checked_attributes import changed, named_in
-
-if TYPE_CHECKING:
-    from footplate.sdk.environments.fields import EnvironmentFields as Environment
-    from footplate.sdk.values.run_configuration_sections import DockerConfiguration
+from footplate.sdk.values.run_configuration_sections import DockerConfiguration
 
 NO_EFFECT = {
     "inferencing_stack_version": "Footplate brings its own packages for serving",

@@ -202,5 +202,5 @@ def _described(wanted: Any) -> str:
         return f"a list of {inner[0]}" if inner else "a list"
     if isinstance(wanted, typing.ForwardRef):
         return f"a {wanted.__forward_arg__}"
-    name = getattr(wanted, "__name__", str(wanted))
+    name = getattr(wanted, "__name__", str(wanted)).replace("Handle", "")  # users know the derived class
     return _PLAIN.get(wanted, f"an {name}" if name[:1] in "AEIOU" else f"a {name}")

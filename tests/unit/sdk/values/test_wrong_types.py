@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.wrong_types import explained
 
@@ -44,6 +45,7 @@ class Shelf:
 ANY: Any = Shelf()
 MISTAKES: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: Shelf("w"), "workspace is 'w'", "give a Workspace"),  # type: ignore[arg-type]
+    (lambda: Datastore.get("w", "x"), "workspace is 'w'", "give a Workspace"),  # type: ignore[arg-type]
     (lambda: Shelf(size="2"), "size is '2'", "give a whole number"),  # type: ignore[arg-type]
     (lambda: Shelf.join(7), "parts is 7", "give a list of strings"),  # type: ignore[arg-type]
     (lambda: Shelf.join(["a", 1]), "parts[1] is 1", "give a string"),  # type: ignore[list-item]
