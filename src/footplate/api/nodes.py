@@ -57,7 +57,7 @@ class NodesApi(ApiNoun):
         cause: Optional[Cause] = None,
         attempt: Optional[int] = None,
     ) -> NodeEventReply:
-        """`event`: prepares, started, attends, failed, exited or done."""
+        """Report one of `orders.ReportedEvent`; `joined` comes only in shipments."""
         body = {"event": event, "message": message, "cause": to_json(cause), "attempt": attempt}
         return from_json(
             replies.NodeEventReply, self._post("/runs/{run}/nodes/{node}/events", body, run=run, node=node)

@@ -6,7 +6,7 @@ cluster every agent is a new process, and each dataclass takes half a millisecon
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Literal, Optional, Tuple
 
 from footplate.domain.values import Value, field
 
@@ -208,6 +208,10 @@ STOPPED_ELSEWHERE = "stopped_elsewhere"
 
 MPI_FAILED = "mpi_failed"
 """The code of a cause that names the launcher, because no rank is known to have failed."""
+
+
+ReportedEvent = Literal["joined", "prepares", "started", "attends", "failed", "exited", "lost", "done"]
+"""The events that agents report, by the names that stand in requests."""
 
 
 class Cause(Value):

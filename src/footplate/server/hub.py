@@ -10,6 +10,7 @@ import asyncio
 import threading
 
 from footplate.errors import Unavailable
+from footplate.services.topics import Topic
 
 MEMORY = 4096
 """Number of topics that are remembered. The oldest are forgotten together; their readers look once more."""
@@ -20,11 +21,11 @@ class Hub:
         self._guard = threading.Lock()
         self._count = 0
         self._forgotten = 0  # the highest count among forgotten topics
-        self._last: dict[str, int] = {}  # topic → count of its last publication, oldest first
-        self._waiters: dict[str, set[asyncio.Future[None]]] = {}
+        self._last: dict[Topic, int] = {}  # topic → count of its last publication, oldest first
+        self._waiters: dict[Topic, set[asyncio.Future[None]]] = {}
         self._closed = False
 
-    def publish(self, topic: str) -> None:
+    def publish(self, topic: Topic) -> None:
         """Announce a change of the topic, from any thread. This costs almost nothing while nobody waits."""
         with self._guard:
             self._count += 1
@@ -35,12 +36,12 @@ class Hub:
             waiters = self._waiters.pop(topic, ())
         _wake(waiters)
 
-    def sequence(self, topic: str) -> int:
+    def sequence(self, topic: Topic) -> int:
         """Return a number that grows with every publication of the topic."""
         with self._guard:
             return self._last.get(topic, self._forgotten)
 
-    async def wait(self, topic: str, seen: int, timeout: float) -> int:
+    async def wait(self, topic: Topic, seen: int, timeout: float) -> int:
         """Return the topic's sequence once it is higher than `seen`, or its current value at the timeout.
 
         Raise Unavailable, marked as `stopping`, when the hub is closed: the client then asks the next server.
@@ -75,7 +76,7 @@ class Hub:
         with self._guard:
             return sum(len(group) for group in self._waiters.values())
 
-    def _leave(self, topic: str, future: asyncio.Future[None]) -> None:
+    def _leave(self, topic: Topic, future: asyncio.Future[None]) -> None:
         with self._guard:
             group = self._waiters.get(topic)
             if group is not None:

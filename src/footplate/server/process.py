@@ -81,7 +81,7 @@ def build_services(options: ServerOptions, hub: Hub, listeners: Listeners) -> Ge
     os.environ[environ.PASS_ENVIRONMENT] = read_passed_variables(home)  # agents and builds find it there
     store = Storage.open(home, options.database)
     try:
-        services = Services(store, hub, listeners, home)
+        services = Services(store, hub.publish, listeners, home)
         services.start()
         try:
             yield services

@@ -30,6 +30,7 @@ Server
     tokens         tokens of runs
     disk_space     a full disk, reported with every active run
     run_limits     what a run may submit
+    topics         changes that long polls wait for
     settings       `settings.ini`
 """
 
@@ -37,7 +38,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
@@ -72,14 +72,9 @@ from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.sweeps import SweepService
 from footplate.services.tokens import TokenService
+from footplate.services.topics import Publish
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Storage
-
-
-class Bulletin(Protocol):
-    """Announces changes; the server's long polls listen."""
-
-    def publish(self, topic: str) -> None: ...
 
 
 class Services:
@@ -88,7 +83,7 @@ class Services:
     def __init__(
         self,
         store: Storage,
-        hub: Bulletin,
+        publish: Publish,
         listeners: Listeners,
         home: Path,
         load_engine: Callable[[str], Engine] | None = None,
@@ -100,12 +95,12 @@ class Services:
         registry = EngineRegistry(read_engines(home))
         load_engine = load_engine or registry.load
         self.environments = EnvironmentService(store)
-        self.locks = LockService(store, home, hub.publish)
+        self.locks = LockService(store, home, publish)
         self.archives = AgentArchives(home)
         lines = QueueReader(store, load_engine)
         jobs = AgentJobs(store, self.tokens, listeners, home, load_engine, self.archives)
         self.notifications = Notifications(home)
-        self.orchestrator = Orchestrator(store, hub.publish, home, lines, jobs, self.notifications, watch_seconds)
+        self.orchestrator = Orchestrator(store, publish, home, lines, jobs, self.notifications, watch_seconds)
         self.workspaces = WorkspaceService(store)
         self.computes = ComputeService(
             store, self.orchestrator, lines, home, listeners, load_engine, engine_names=registry.names()
@@ -118,29 +113,29 @@ class Services:
         self.datasets = DatasetService(store)
         self.limits = RunLimits(store, self.datastores)
         self.runs = RunService(
-            store, self.orchestrator, self.computes, self.datasets, self.limits, self.notifications, hub.publish
+            store, self.orchestrator, self.computes, self.datasets, self.limits, self.notifications, publish
         )
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
-        self.files = FileService(store, hub.publish, self.object_blobs)
-        self.metrics = MetricService(store, hub.publish, self.orchestrator.groups.metrics_arrived)
+        self.files = FileService(store, publish, self.object_blobs)
+        self.metrics = MetricService(store, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
-        self._keeper, self.endpoints = self._make_endpoints(store, hub)
+        self._keeper, self.endpoints = self._make_endpoints(store, publish)
         self.secrets = SecretService(store)
         self.sweeps = SweepService(store)
-        self.stacks = StackService(store, hub.publish)
+        self.stacks = StackService(store, publish)
         self.nodes = NodeService(store, self.orchestrator, lines, jobs, home, self.object_blobs)
         self.orchestrator.effects.connect(self.nodes.orders_at_launch)
         self.shipments = ShipmentService(self.nodes, self.files, self.metrics)
 
-    def _make_endpoints(self, store: Storage, hub: Bulletin) -> tuple[Keeper, EndpointService]:
+    def _make_endpoints(self, store: Storage, publish: Publish) -> tuple[Keeper, EndpointService]:
         files = VersionFiles(self.home, store, self.object_blobs.bring)
         gateway = GatewayProcess(self.home, read_gateway_memory(self.home))
         versions = VersionRuns(
             store, self.runs, self.orchestrator, files, self.models, self.computes.is_on_other_machines
         )
         certificates = Certificates(self.home)
-        keeper = Keeper(store, versions, files, gateway, certificates, hub.publish)
-        return keeper, EndpointService(store, self.models, versions, gateway, keeper, certificates, hub.publish)
+        keeper = Keeper(store, versions, files, gateway, certificates, publish)
+        return keeper, EndpointService(store, self.models, versions, gateway, keeper, certificates, publish)
 
     def start(self) -> None:
         """Resume the runs of an earlier server: perform the effects that the state of each active run requires."""

@@ -16,6 +16,7 @@ from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.artifacts.superseded import Collect, SupersededContents
 from footplate.services.orchestration import controllers
+from footplate.services.topics import Publish, RunChanged
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
 
@@ -34,7 +35,7 @@ class Tail:
 
 class FileService:
     def __init__(
-        self, store: Storage, publish: Callable[[str], None], objects: ObjectBlobs,
+        self, store: Storage, publish: Publish, objects: ObjectBlobs,
         superseded: Callable[[Collect], SupersededContents] = SupersededContents,
     ) -> None:  # fmt: skip
         self._store = store
@@ -129,7 +130,7 @@ class FileService:
         for file in files:
             check_content(self._store, file)
         stored, skipped = self._store.files.add(run, files, automatic, time.time(), request, attempt, overwrite)
-        self._publish(f"run:{run}")
+        self._publish(RunChanged(run))
         return stored, skipped
 
     def save_checkpoints(self, run: str, node: int, files: list[FileView], attempt: int) -> list[str]:
@@ -150,7 +151,7 @@ class FileService:
         before = {file.digest for file in self._store.files.list(run, f"{folder}/") if file.digest is not None}
         skipped = self._store.files.replace(run, folder, files, time.time(), attempt)
         self._superseded.add(before - {file.digest for file in files})
-        self._publish(f"run:{run}")
+        self._publish(RunChanged(run))
         return skipped
 
     def append_log(
@@ -168,7 +169,7 @@ class FileService:
                     "this agent is of an earlier attempt: end it",
                 )
         size = self._store.logs.append(run, path, offset, data, replace)
-        self._publish(f"run:{run}")
+        self._publish(RunChanged(run))
         return size
 
     def recent(self, run: str, path: str, age: float) -> int:

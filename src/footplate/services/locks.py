@@ -17,6 +17,7 @@ from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.lazy import Deferred
 from footplate.services.settings import workshop_of
+from footplate.services.topics import BuildChanged, Publish
 from footplate.storage import Storage
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ else:
 
 
 class LockService:
-    def __init__(self, store: Storage, home: Path, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, home: Path, publish: Publish) -> None:
         self._store = store
         self._home = home
         self._root = home / "environments"
@@ -75,7 +76,7 @@ class LockService:
             known = self._builds.get(digest)
             if known is None or known.state != "building":
                 logins = Logins(self._store.logins.all()).of(lock)
-                self._builds[digest] = Build(lock, self._root, logins, lambda: self._publish(f"build:{digest}"))
+                self._builds[digest] = Build(lock, self._root, logins, lambda: self._publish(BuildChanged(digest)))
         return self.progress(digest, 0)
 
     def progress(self, digest: str, offset: int) -> BuildView:

@@ -9,17 +9,13 @@ from footplate.storage import RunQuery, Storage
 
 
 class MetricService:
-    def __init__(
-        self, store: Storage, publish: Callable[[str], None], on_append: Callable[[str], None] = lambda run: None
-    ) -> None:
+    def __init__(self, store: Storage, on_append: Callable[[str], None] = lambda run: None) -> None:
         self._store = store
         self._on_append = on_append
-        self._publish = publish
 
     def append(self, run: str, writer: str, stream: str, offset: int, data: bytes, system: bool) -> int:
         self._store.runs.record(run)
         size = self._store.metrics.append(run, writer, stream, offset, data, system)
-        self._publish(f"metrics:{run}")
         self._on_append(run)
         return size
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate.domain import azure_variables, gpus, launch
-from footplate.domain.orders import Cause, Lock, MpiOrders, NodeOrders, NodePlace, Program, RankPlan
+from footplate.domain.orders import Cause, Lock, MpiOrders, NodeOrders, NodePlace, Program, RankPlan, ReportedEvent
 from footplate.domain.records import NodeState, RunRecord
 from footplate.domain.runs import events, lifecycle, run_status
 from footplate.domain.shipments import NodeReport
@@ -176,7 +176,7 @@ class NodeService:
 
     def _event(self, run: str, node: int, report: NodeReport) -> events.Event:
         event, cause = report.event, report.cause
-        by_name: dict[str, events.Event] = {
+        by_name: dict[ReportedEvent, events.Event] = {
             "prepares": events.NodeProgressed(node, report.message or ""),
             "started": events.NodeStarted(node),
             "attends": events.NodeWorkersFinished(node),

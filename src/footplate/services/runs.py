@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from footplate import environments
@@ -25,6 +24,7 @@ from footplate.services.orchestration import controllers
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.scheduler import with_waiting
 from footplate.services.run_limits import RunLimits
+from footplate.services.topics import Publish, RunChanged
 from footplate.storage import RunQuery, Storage
 
 
@@ -37,7 +37,7 @@ class RunService:
         datasets: DatasetService,
         limits: RunLimits,
         notifications: Notifications,
-        publish: Callable[[str], None],
+        publish: Publish,
     ) -> None:
         self._store = store
         self._orchestrator = orchestrator
@@ -77,7 +77,7 @@ class RunService:
         except Conflict:  # the same request twice at the same time
             if not self._is_known(run, workspace, spec):
                 raise
-        self._publish(f"run:{run}")
+        self._publish(RunChanged(run))
 
     def _is_known(self, run: str, workspace: str, spec: RunSpec) -> bool:
         try:
@@ -167,7 +167,7 @@ class RunService:
             parameters=parameters,
             archived=None if archived is None else time.time() if archived else 0.0,
         )
-        self._publish(f"run:{run}")
+        self._publish(RunChanged(run))
         return self.view(run)
 
     def set_snapshot(self, run: str, snapshot: str) -> RunView:
@@ -189,7 +189,7 @@ class RunService:
         """Delete a run that has ended, and its descendants. `force`: even if models were made by them."""
         deleted = self._store.deletion.delete(run, force)
         for each in deleted:
-            self._publish(f"run:{each}")
+            self._publish(RunChanged(each))
         return DeletedRuns(tuple(deleted))
 
     # ── End ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from footplate.domain.records import NodeState, RunRecord
 from footplate.domain.runs import run_status
 from footplate.domain.stacks import ProcessStacks, RunStacks
 from footplate.errors import Conflict
+from footplate.services.topics import Publish, StacksAnswered
 from footplate.storage import Storage
 
 KEEP_SECONDS = 120.0
@@ -24,14 +24,10 @@ class _Question:
     answers: dict[int, tuple[ProcessStacks, ...]] = field(default_factory=dict[int, "tuple[ProcessStacks, ...]"])
 
 
-def topic(run: str) -> str:
-    return f"stacks:{run}"
-
-
 class StackService:
     """Open requests for stack traces. Nodes learn of a request from their next heartbeat."""
 
-    def __init__(self, store: Storage, publish: Callable[[str], None]) -> None:
+    def __init__(self, store: Storage, publish: Publish) -> None:
         self._store = store
         self._publish = publish
         self._guard = threading.Lock()
@@ -66,7 +62,7 @@ class StackService:
             question = self._questions.get((run, key))
             if question is not None:  # otherwise nobody waits for it any more
                 question.answers[node] = processes
-        self._publish(topic(run))
+        self._publish(StacksAnswered(run))
 
     def _nodes(self, run: str) -> tuple[int, ...]:
         record = self._store.runs.record(run)

@@ -75,7 +75,7 @@ def definitions(path: Path) -> set[str]:
     return names
 
 
-def test_names_of_the_domain_are_imported_from_the_module_that_defines_them() -> None:
+def test_names_of_the_domain_have_one_address() -> None:
     known = {_module(path): definitions(path) for path in DOMAIN.rglob("*.py")}
     detours = [
         f"{path.relative_to(ROOT)}:{node.lineno} {alias.name} from {node.module}"

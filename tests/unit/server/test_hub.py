@@ -8,24 +8,27 @@ import pytest
 from footplate.errors import Unavailable
 from footplate.server import hub as hubs
 from footplate.server.hub import Hub
+from footplate.services.topics import RunChanged, RunTurned
+
+A, B, OLD = RunChanged("a"), RunTurned("a"), RunChanged("old")
 
 
 def test_sequence_grows_with_publications_of_its_topic_only():
     hub = Hub()
-    before = hub.sequence("a")
-    hub.publish("a")
-    first, untouched = hub.sequence("a"), hub.sequence("b")
-    hub.publish("a")
-    assert before < first < hub.sequence("a")
-    assert hub.sequence("b") == untouched
+    before = hub.sequence(A)
+    hub.publish(A)
+    first, untouched = hub.sequence(A), hub.sequence(B)
+    hub.publish(A)
+    assert before < first < hub.sequence(A)
+    assert hub.sequence(B) == untouched
 
 
 def test_a_publication_since_the_last_look_ends_the_wait_at_once():
     async def scenario() -> int:
         hub = Hub()
-        seen = hub.sequence("a")
-        hub.publish("a")
-        return await asyncio.wait_for(hub.wait("a", seen, 3600), 5) - seen
+        seen = hub.sequence(A)
+        hub.publish(A)
+        return await asyncio.wait_for(hub.wait(A, seen, 3600), 5) - seen
 
     assert asyncio.run(scenario()) > 0
 
@@ -33,12 +36,12 @@ def test_a_publication_since_the_last_look_ends_the_wait_at_once():
 def test_publication_from_another_thread_wakes_all_waiters():
     async def scenario() -> tuple[int, int]:
         hub, threads = Hub(), threading.active_count()
-        waits = [asyncio.ensure_future(hub.wait("a", hub.sequence("a"), 3600)) for _ in range(300)]
-        other = asyncio.ensure_future(hub.wait("b", hub.sequence("b"), 3600))
+        waits = [asyncio.ensure_future(hub.wait(A, hub.sequence(A), 3600)) for _ in range(300)]
+        other = asyncio.ensure_future(hub.wait(B, hub.sequence(B), 3600))
         while hub.waiting() < 301:
             await asyncio.sleep(0)
         assert threading.active_count() <= threads, "waiting takes no thread"
-        thread = threading.Thread(target=hub.publish, args=("a",))
+        thread = threading.Thread(target=hub.publish, args=(A,))
         thread.start()
         woken = await asyncio.wait_for(asyncio.gather(*waits), 10)
         thread.join()
@@ -54,9 +57,9 @@ def test_publication_from_another_thread_wakes_all_waiters():
 def test_wait_ends_at_the_timeout():
     async def scenario() -> tuple[bool, int]:
         hub = Hub()
-        hub.publish("a")
-        seen = hub.sequence("a")
-        return await hub.wait("a", seen, 0.01) == seen, hub.waiting()
+        hub.publish(A)
+        seen = hub.sequence(A)
+        return await hub.wait(A, seen, 0.01) == seen, hub.waiting()
 
     assert asyncio.run(scenario()) == (True, 0)
 
@@ -64,11 +67,11 @@ def test_wait_ends_at_the_timeout():
 def test_close_ends_present_and_future_waits():
     async def scenario() -> None:
         hub = Hub()
-        wait = asyncio.ensure_future(hub.wait("a", 0, 3600))
+        wait = asyncio.ensure_future(hub.wait(A, 0, 3600))
         while not hub.waiting():
             await asyncio.sleep(0)
         hub.close()
-        for waiter in (wait, hub.wait("b", 0, 3600)):
+        for waiter in (wait, hub.wait(B, 0, 3600)):
             with pytest.raises(Unavailable) as caught:
                 await asyncio.wait_for(waiter, 5)
             assert caught.value.details == {"stopping": True}
@@ -79,23 +82,23 @@ def test_close_ends_present_and_future_waits():
 
 def test_memory_is_bounded_and_a_forgotten_topic_is_not_missed():
     hub = Hub()
-    seen = hub.sequence("old")
-    hub.publish("old")
+    seen = hub.sequence(OLD)
+    hub.publish(OLD)
     for n in range(hubs.MEMORY * 2):
-        hub.publish(f"t{n}")
+        hub.publish(RunChanged(f"t{n}"))
     assert len(hub._last) <= hubs.MEMORY
-    assert hub.sequence("old") > seen
-    assert hub.sequence("old") == hub.sequence("old") <= hub.sequence(f"t{hubs.MEMORY * 2 - 1}")
+    assert hub.sequence(OLD) > seen
+    assert hub.sequence(OLD) == hub.sequence(OLD) <= hub.sequence(RunChanged(f"t{hubs.MEMORY * 2 - 1}"))
 
 
 def test_waiters_of_a_closed_loop_do_no_harm():
     hub = Hub()
 
     async def abandon() -> None:
-        asyncio.ensure_future(hub.wait("a", 0, 3600))  # noqa: RUF006  dropped on purpose
+        asyncio.ensure_future(hub.wait(A, 0, 3600))  # noqa: RUF006  dropped on purpose
         while not hub.waiting():
             await asyncio.sleep(0)
 
     asyncio.run(abandon())
-    hub.publish("a")
+    hub.publish(A)
     assert hub.waiting() == 0

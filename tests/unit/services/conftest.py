@@ -22,6 +22,7 @@ from footplate.engines.base import AgentJob, LaunchRequest, NotStarted, Observat
 from footplate.errors import InvalidInput, NotFound, Unavailable
 from footplate.services import Services
 from footplate.services.orchestration.agent_jobs import Listeners
+from footplate.services.topics import Topic
 from footplate.storage import Storage
 
 
@@ -105,7 +106,7 @@ class Bulletin:
     def __init__(self) -> None:
         self._changed = threading.Condition()
 
-    def publish(self, topic: str) -> None:
+    def publish(self, topic: Topic) -> None:
         with self._changed:
             self._changed.notify_all()
 
@@ -156,7 +157,7 @@ def open_house(home: Path, engine: FakeEngine, gpus: int = 0) -> House:
     engine.shape = Shape(4, 16.0, gpus)
     services = Services(
         store,
-        bulletin,
+        bulletin.publish,
         Listeners("unix:///nowhere.sock"),
         home,
         load_engine=lambda name: engine,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from footplate.backoff import Backoff
-from footplate.domain.orders import Cause
+from footplate.domain.orders import Cause, ReportedEvent
 from footplate.domain.shipments import NodeHost, NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
@@ -74,7 +74,9 @@ class Reporter:
         self._last_news = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="courier", daemon=True)
 
-    def tell(self, event: str, message: str | None = None, cause: Cause | None = None, wake: bool = True) -> None:
+    def tell(
+        self, event: ReportedEvent, message: str | None = None, cause: Cause | None = None, wake: bool = True
+    ) -> None:
         """Queue an event for the server, after earlier ones. Without `wake` it goes with the next news."""
         self._events.append((time.monotonic(), NodeReport(event, message, cause)))
         if wake:

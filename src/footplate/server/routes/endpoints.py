@@ -21,7 +21,7 @@ from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
-from footplate.services.endpoints.keeper import topic
+from footplate.services.topics import EndpointChanged
 from footplate.serving.protocol import TUNNEL
 
 router = APIRouter(tags=["endpoints"], route_class=Route)
@@ -95,7 +95,7 @@ async def get_endpoint(
     def read() -> EndpointView:
         return services.endpoints.get(workspace, name)
 
-    return answer(await poll(hub, topic(workspace, name), read, lambda view: view.revision > revision, wait))
+    return answer(await poll(hub, EndpointChanged(workspace, name), read, lambda view: view.revision > revision, wait))
 
 
 @router.patch("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)

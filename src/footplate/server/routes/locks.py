@@ -8,6 +8,7 @@ from footplate.server.openapi import Page, Route
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right, requires
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, StrictEnvironment, poll
+from footplate.services.topics import BuildChanged
 
 router = APIRouter(tags=["locks"], route_class=Route)
 
@@ -59,7 +60,10 @@ async def follow_build(digest: str, services: ServicesOf, hub: HubOf, offset: in
     def read() -> BuildView:
         return services.locks.progress(digest, offset)
 
-    return answer(await poll(hub, f"build:{digest}", read, lambda v: v.state != "building" or v.offset > offset, wait))
+    def enough(view: BuildView) -> bool:
+        return view.state != "building" or view.offset > offset
+
+    return answer(await poll(hub, BuildChanged(digest), read, enough, wait))
 
 
 @router.get("/built-environments", response_model=Page(BuiltView))

@@ -34,6 +34,7 @@ from footplate.server.routes.parsing import (
 )
 from footplate.services.nodes import EnvironmentPending, NodeService
 from footplate.services.orchestration.agent_tools import NodePlatform
+from footplate.services.topics import RunTurned
 
 router = APIRouter(tags=["nodes"], route_class=Route)
 _LOCK_SECONDS = 10.0
@@ -110,7 +111,7 @@ async def join_node(run: str, node: int, body: Join, services: ServicesOf, hub: 
     try:
         return await asyncio.to_thread(join)
     except EnvironmentPending:
-        await poll(hub, f"turn:{run}", lambda: nodes.record(run, node), nodes.has_environment, _LOCK_SECONDS)
+        await poll(hub, RunTurned(run), lambda: nodes.record(run, node), nodes.has_environment, _LOCK_SECONDS)
         return await asyncio.to_thread(join)
 
 
@@ -150,7 +151,7 @@ async def _answer_orders(
     def is_due(record: RunRecord) -> bool:
         return nodes.is_due(record, node, until)
 
-    record = await poll(hub, f"turn:{run}", lambda: read(run, node), is_due, wait)
+    record = await poll(hub, RunTurned(run), lambda: read(run, node), is_due, wait)
     return await asyncio.to_thread(lambda: answer(nodes.orders_of(record, node)))
 
 

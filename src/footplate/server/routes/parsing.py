@@ -25,6 +25,7 @@ from footplate.errors import InvalidInput
 from footplate.server.auth import Principal
 from footplate.server.hub import Hub
 from footplate.services import Services
+from footplate.services.topics import Topic
 
 T = TypeVar("T")
 MAX_WAIT = 30.0
@@ -136,7 +137,7 @@ def started(items: Iterable[T]) -> Iterator[T]:
     return itertools.chain(first, rest)
 
 
-async def poll(hub: Hub, topic: str, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:
+async def poll(hub: Hub, topic: Topic, read: Callable[[], T], enough: Callable[[T], bool], wait: float) -> T:
     """Read until `enough` or the time is up; between reads, wait until the topic is published."""
     if wait != wait:  # NaN: the time would never be up
         raise InvalidInput("wait is nan", "give a number of seconds")

@@ -24,7 +24,7 @@ from footplate.server.routes.parsing import (
     pairs,
     poll,
 )
-from footplate.services.stacks import topic
+from footplate.services.topics import RunChanged, RunTurned, StacksAnswered
 from footplate.storage import RunQuery
 
 router = APIRouter(tags=["runs"], route_class=Route)
@@ -149,8 +149,8 @@ async def get_run(
     def enough(view: RunView) -> bool:
         return view.status in TERMINAL if until == "ended" else view.version > version
 
-    topic = "turn" if until == "ended" else "run"
-    return answer(await poll(hub, f"{topic}:{run}", lambda: services.runs.view(run), enough, wait))
+    topic = RunTurned(run) if until == "ended" else RunChanged(run)
+    return answer(await poll(hub, topic, lambda: services.runs.view(run), enough, wait))
 
 
 @router.patch("/runs/{run}", response_model=RunView)
@@ -221,8 +221,11 @@ def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
 @requires(Right.CHANGE_RUNS)
 async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
     """Request the stack traces of a run, or collect the answers to the same `key`."""
-    found = await poll(hub, topic(run), lambda: services.stacks.ask(run, body.key), lambda s: not s.missing, body.wait)
-    return answer(found)
+
+    def ask() -> RunStacks:
+        return services.stacks.ask(run, body.key)
+
+    return answer(await poll(hub, StacksAnswered(run), ask, lambda stacks: not stacks.missing, body.wait))
 
 
 @router.get("/runs/{run}/story", response_model=Page(StoryLine))
@@ -268,4 +271,4 @@ async def follow_run(
     def enough(seen: RunProgress) -> bool:
         return seen.run.version > version or bool(seen.text) or seen.run.status in TERMINAL
 
-    return answer(await poll(hub, f"run:{run}", read, enough, wait))
+    return answer(await poll(hub, RunChanged(run), read, enough, wait))

@@ -38,10 +38,11 @@ from footplate.domain.serving.frameworks import served_without_code
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
-from footplate.services.endpoints.keeper import Keeper, token_secret, topic
+from footplate.services.endpoints.keeper import Keeper, token_secret
 from footplate.services.endpoints.ports import choose_port
 from footplate.services.endpoints.version_runs import RUN_TYPE, VersionRuns
 from footplate.services.models import ModelService
+from footplate.services.topics import EndpointChanged, Publish
 from footplate.serving.gateway.authentication import TOKEN_SECONDS, make_token
 from footplate.storage import Storage
 
@@ -60,7 +61,7 @@ class EndpointService:
         gateway: GatewayProcess,
         keeper: Keeper,
         certificates: Certificates,
-        publish: Callable[[str], None],
+        publish: Publish,
     ) -> None:
         self._store = store
         self._models = models
@@ -201,7 +202,7 @@ class EndpointService:
                 return self.view(saved)
 
     def _changed(self, record: EndpointRecord) -> None:
-        self._publish(topic(record.workspace, record.name))
+        self._publish(EndpointChanged(record.workspace, record.name))
         self._keeper.wake()
 
     def _checked(self, workspace: str, spec: VersionSpec) -> VersionSpec:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from footplate.domain.codec import to_json
@@ -29,6 +28,7 @@ from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
 from footplate.services.endpoints.version_files import VersionFiles
 from footplate.services.endpoints.version_runs import VersionRuns
+from footplate.services.topics import EndpointChanged, Publish
 from footplate.serving.gateway.authentication import hash_key
 from footplate.storage import Storage
 
@@ -47,7 +47,7 @@ class Keeper:
         files: VersionFiles,
         gateway: GatewayProcess,
         certificates: Certificates,
-        publish: Callable[[str], None],
+        publish: Publish,
     ) -> None:
         self._store = store
         self._runs = runs
@@ -125,7 +125,7 @@ class Keeper:
         return after
 
     def _announce(self, record: EndpointRecord) -> None:
-        self._publish(topic(record.workspace, record.name))
+        self._publish(EndpointChanged(record.workspace, record.name))
 
     def sight(self, record: EndpointRecord, version: VersionRecord, status: dict[str, Any]) -> VersionSight:
         """Return what the runs and the gateway report about a version."""
@@ -206,7 +206,3 @@ class Keeper:
 
 def token_secret(store: Storage, record: EndpointRecord) -> str:
     return store.secrets.derive(f"service:{record.workspace}:{record.name}:{record.created}")
-
-
-def topic(workspace: str, name: str) -> str:
-    return f"endpoint:{workspace}/{name}"

@@ -33,6 +33,7 @@ from footplate.services.orchestration.record_order import RecordOrder
 from footplate.services.orchestration.scheduler import Scheduler
 from footplate.services.orchestration.server_clock import ServerClock
 from footplate.services.orchestration.watcher import AgentWatcher
+from footplate.services.topics import Publish, RunChanged, RunTurned
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ class Orchestrator:
     def __init__(
         self,
         store: Storage,
-        publish: Callable[[str], None],
+        publish: Publish,
         home: Path,
         lines: QueueReader,
         jobs: AgentJobs,
@@ -189,9 +190,9 @@ class Orchestrator:
                 saved = self._store.runs.save(after, record.version, lines)
             if saved:
                 self._track(after)
-                self._publish(f"run:{run}")
+                self._publish(RunChanged(run))
                 if run_status.turning_points(after) != run_status.turning_points(record):
-                    self._publish(f"turn:{run}")
+                    self._publish(RunTurned(run))
                 for step in steps:
                     self._perform_all(step.after, step.effects)
                 return after
@@ -254,7 +255,7 @@ class Orchestrator:
         """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""
         for other in self._lines.active():
             if other.nodes and run_status.is_ready(other) and not run_status.is_equipped(other):
-                self._publish(f"turn:{other.id}")
+                self._publish(RunTurned(other.id))
         self._scheduler.look_at(record.workspace, record.spec.target)
 
 

@@ -18,7 +18,7 @@ def names(content: bytes) -> list[str]:
 
 def test_the_bundle_has_what_agents_and_jobs_import() -> None:
     found = names(make_bundle())
-    assert {"footplate/node/__main__.py", "footplate/sdk/runs/run.py", "azureml/core/__init__.py"} <= set(found)
+    assert {"footplate/node/__main__.py", "footplate/sdk/run.py", "azureml/core/__init__.py"} <= set(found)
     assert {name.split("/")[0] for name in found} == {"footplate", "azureml", "agent_packages"}
     assert "agent_packages/3.6/psutil/__init__.py" in found
     assert not {name.split("/")[1] for name in found if name.startswith("footplate/")} & SERVER_ONLY
