@@ -17,40 +17,48 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.serving.routes import Routes, ServiceRoute, VersionRoute
+from footplate.domain.serving.worker_config import WorkerConfig
 
 PORT = 5001
 LOOK_SECONDS = 0.2
 STOP_SECONDS = 35.0  # a little longer than the gateway drains
 
 
-def configurations(folder: Path, home: Path, port: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def configurations(folder: Path, package: dict[str, Any], home: Path, port: int) -> tuple[WorkerConfig, Routes]:
     """Return the configuration of the worker and the routes of the gateway for the package in `folder`."""
-    package: dict[str, Any] = json.loads((folder / "package.json").read_text(encoding="utf-8"))
-    socket = str(home / "serving" / "worker.sock")
+    socket = str(home / "worker.sock")
     models = [
         {**model, "path": str(folder / "azureml-models" / model["name"] / str(model["version"]) / model["root"])}
         for model in package["models"]
     ]
-    source = str(folder / "source") if package["entry_script"] else None
-    worker = {**package, "version": "1", "socket": socket, "models": models, "source": source,
-              "model_root": str(folder)}  # fmt: skip
-    service = {"port": port, "workspace": package["workspace"], "versions": {"1": {"sockets": [socket]}}}
-    return worker, {"revision": 1, "services": {package["service"]: service}}
+    worker = replace(
+        from_json(WorkerConfig, {**package, "version": "1", "models": models}),
+        socket=socket,
+        source=str(folder / "source") if package["entry_script"] else None,
+        model_root=str(folder),
+    )
+    service = ServiceRoute(package["workspace"], port, versions={"1": VersionRoute(sockets=(socket,))})
+    return worker, Routes(1, services={package["service"]: service})
 
 
 def serve(folder: Path, host: str, port: int, python: str) -> int:
     """Start both processes, the worker under `python`, and wait for the first end or a signal; return the exit code."""
     with tempfile.TemporaryDirectory(prefix="footplate-") as name:
-        home = Path(name)
-        worker, routes = configurations(folder, home, port)
-        (home / "serving").mkdir()
-        (home / "serving" / "worker.json").write_text(json.dumps(worker), encoding="utf-8")
-        (home / "serving" / "routes.json").write_text(json.dumps(routes), encoding="utf-8")
-        module = [python, "-m", "footplate.serving.worker", str(home / "serving" / "worker.json")]
-        variables = {**os.environ, **worker["variables"]}
-        processes = [subprocess.Popen(module, cwd=worker["source"] or folder, env=variables)]
+        home = Path(name) / "serving"
+        home.mkdir()
+        package: dict[str, Any] = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+        worker, routes = configurations(folder, package, home, port)
+        (home / "worker.json").write_bytes(worker.encode())
+        (home / "routes.json").write_text(json.dumps(to_json(routes)), encoding="utf-8")
+        module = [python, "-m", "footplate.serving.worker", str(home / "worker.json")]
+        variables = {**os.environ, **package["variables"]}
+        processes = [subprocess.Popen(module, cwd=worker.source or folder, env=variables)]
         gateway = [sys.executable, "-m", "footplate.serving.gateway", "--home", name, "--host", host]
         processes.append(subprocess.Popen(gateway))
         try:
@@ -84,9 +92,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--host", default="0.0.0.0")
     parser.add_argument("--port", default=PORT, type=int)
     parser.add_argument("--python", default=sys.executable, help="the interpreter of the worker")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _exit)
-    return serve(given.folder.absolute(), given.host, given.port, given.python)
+    return serve(options.folder.absolute(), options.host, options.port, options.python)
 
 
 def _exit(*_: Any) -> None:

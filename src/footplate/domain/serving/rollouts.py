@@ -56,8 +56,8 @@ WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class VersionSight:
-    """A version as its runs and the gateway report it. Requests, errors and p99 are of the last minute.
+class VersionFigures:
+    """Figures of a version at the gateway. Requests, errors, faults, slow answers and percentiles: of the last minute.
 
     `faults` are failures, and `slow` slow answers, to requests that one of its rivals answers, and faster.
     """
@@ -65,11 +65,20 @@ class VersionSight:
     healthy: int = 0
     queue: int = 0
     running: int = 0
+    retries: int = 0
+    shadow_differences: int = 0
     requests: int = 0
     errors: int = 0
     faults: int = 0
     slow: int = 0
+    p50_seconds: Optional[float] = None
     p99_seconds: Optional[float] = None
+
+
+@dataclass(frozen=True)
+class VersionSight(VersionFigures):
+    """A version as its runs and the gateway report it."""
+
     failures: int = 0  # attempts of replicas that ended
     ended: bool = False  # its group
     routed: bool = True  # the gateway still has requests of it, or has not read the newest routes yet

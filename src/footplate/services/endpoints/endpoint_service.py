@@ -35,6 +35,7 @@ from footplate.domain.serving.endpoints import (
     model_id,
 )
 from footplate.domain.serving.frameworks import served_without_code
+from footplate.domain.serving.rollouts import VersionFigures, VersionSight
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
@@ -47,9 +48,6 @@ from footplate.serving.gateway.authentication import TOKEN_SECONDS, make_token
 from footplate.storage import Storage
 
 LOGS = ("azureml-logs/20_image_build_log.txt", "user_logs/std_log.txt")
-_FIGURES = (
-    "healthy", "queue", "requests", "errors", "retries", "shadow_differences", "p50_seconds", "p99_seconds",
-)  # fmt: skip
 
 
 class EndpointService:
@@ -268,12 +266,11 @@ class EndpointService:
 
     def view(self, record: EndpointRecord) -> EndpointView:
         status = self._gateway.status()
-        found: dict[str, Any] = status.get("services", {}).get(record.route, {})
-        seen = {
-            v.number: rollouts.VersionSight(healthy=found.get(str(v.number), {}).get("healthy", 0))
-            for v in record.versions
+        figures = {
+            v.number: (status and status.figures(record.route, v.number)) or VersionFigures() for v in record.versions
         }
-        versions = tuple(_version_view(v, found.get(str(v.number), {}), self._waiting(v)) for v in record.versions)
+        seen = {number: VersionSight(healthy=each.healthy) for number, each in figures.items()}
+        versions = tuple(_version_view(v, figures[v.number], self._waiting(v)) for v in record.versions)
         return EndpointView(
             record.workspace, record.name, rollouts.state_of(record, seen), record.created, record.modified,
             record.revision, record.settings, versions, record.cause,
@@ -386,9 +383,11 @@ def _new_key() -> str:
     return secrets.token_urlsafe(24)
 
 
-def _version_view(version: VersionRecord, figures: dict[str, Any], waiting: str | None) -> VersionView:
-    known = {name: figures[name] for name in _FIGURES if name in figures}
+def _version_view(version: VersionRecord, figures: VersionFigures, waiting: str | None) -> VersionView:
     return VersionView(
         version.number, version.run, version.state, version.weight, version.shadow, version.created, version.spec,
-        replicas=version.replicas, cause=version.cause, goal=version.goal, waiting=waiting, **known,
+        replicas=version.replicas, cause=version.cause, goal=version.goal, waiting=waiting,
+        healthy=figures.healthy, requests=figures.requests, errors=figures.errors, queue=figures.queue,
+        retries=figures.retries, shadow_differences=figures.shadow_differences,
+        p50_seconds=figures.p50_seconds, p99_seconds=figures.p99_seconds,
     )  # fmt: skip

@@ -12,14 +12,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from footplate import environ
 from footplate.disk import atomic_write, is_locked, socket_address
+from footplate.domain.codec import from_json, to_json
 from footplate.domain.inherited_variables import agent_variables
-from footplate.errors import Unavailable
+from footplate.domain.serving.routes import GatewayAddress, GatewayStatus, Routes, ServiceRoute
+from footplate.errors import InvalidInput, Unavailable
 from footplate.serving.gateway.tunnels import NAME as PORT
 
+T = TypeVar("T")
 FRESH_SECONDS = 5.0
 """A status that is older than this says nothing about the gateway of now."""
 
@@ -29,25 +32,25 @@ class GatewayProcess:
         self._home = home
         self._memory = memory
         self.folder = home / "serving"
-        self._written: dict[str, Any] | None = None
+        self._written: dict[str, ServiceRoute] | None = None
         self._revision = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def write_routes(self, services: dict[str, Any]) -> None:
+    def write_routes(self, services: dict[str, ServiceRoute]) -> None:
         """Make these the gateway's services. It takes them over within a tenth of a second."""
         if services == self._written:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         revision = max(time.time_ns(), self._revision + 1)
-        document = json.dumps({"revision": revision, "memory": self._memory, "services": services}).encode()
+        document = json.dumps(to_json(Routes(revision, self._memory, services))).encode()
         atomic_write(self.folder / "routes.json", document, durable=True, mode=0o600)
         self._written, self._revision = services, revision
 
-    def is_current(self, status: dict[str, Any]) -> bool:
+    def is_current(self, status: GatewayStatus | None) -> bool:
         """Whether the gateway that wrote this status follows the newest routes."""
-        return status.get("revision") == self._revision
+        return status is not None and status.revision == self._revision
 
     # ── The process ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,18 +86,18 @@ class GatewayProcess:
 
     # ── What it writes ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def status(self) -> dict[str, Any]:
-        """Return the last status of a gateway that runs; empty without one."""
-        found = _read(self.folder / "status.json")
-        return found if time.time() - float(found.get("time", 0.0)) < FRESH_SECONDS else {}
+    def status(self) -> GatewayStatus | None:
+        """Return the last status of a gateway that runs; None without one."""
+        status = self._read("status.json", GatewayStatus)
+        return status if status is not None and time.time() - status.time < FRESH_SECONDS else None
 
     def url(self) -> str | None:
         """Return the address of the gateway; that of the last one, while the next one starts."""
-        return _read(self.folder / "gateway.json").get("url")
+        address = self._read("gateway.json", GatewayAddress)
+        return None if address is None else address.url
 
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
+    def _read(self, name: str, kind: type[T]) -> T | None:
+        try:
+            return from_json(kind, json.loads((self.folder / name).read_bytes()))
+        except (OSError, ValueError, InvalidInput):
+            return None

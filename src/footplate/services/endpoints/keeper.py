@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import Any
+from dataclasses import replace
 
-from footplate.domain.codec import to_json
 from footplate.domain.orders import Cause
 from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
@@ -22,7 +21,8 @@ from footplate.domain.serving.endpoints import (
     EndpointRecord,
     VersionRecord,
 )
-from footplate.domain.serving.rollouts import VersionSight
+from footplate.domain.serving.rollouts import VersionFigures, VersionSight
+from footplate.domain.serving.routes import GatewayStatus, ServiceRoute, VersionRoute
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 SOON, LATER = 0.1, 1.0
 OVER = (STOPPED, FAILED)
-_FIGURES = ("healthy", "queue", "running", "requests", "errors", "faults", "slow", "p99_seconds")
 
 
 class Keeper:
@@ -105,7 +104,7 @@ class Keeper:
                 self._certificates.forget(record.route, but=record.settings.tls)
         return LATER if all(rollouts.is_settled(record) for record in left) and self._all_ended(left) else SOON
 
-    def _look_at(self, record: EndpointRecord, status: dict[str, Any]) -> EndpointRecord | None:
+    def _look_at(self, record: EndpointRecord, status: GatewayStatus | None) -> EndpointRecord | None:
         """Look at one service; return it as it is now, or None when it is deleted."""
         seen = {version.number: self.sight(record, version, status) for version in record.versions}
         after = rollouts.advance(record, seen, time.time())
@@ -127,24 +126,24 @@ class Keeper:
     def _announce(self, record: EndpointRecord) -> None:
         self._publish(EndpointChanged(record.workspace, record.name))
 
-    def sight(self, record: EndpointRecord, version: VersionRecord, status: dict[str, Any]) -> VersionSight:
+    def sight(self, record: EndpointRecord, version: VersionRecord, status: GatewayStatus | None) -> VersionSight:
         """Return what the runs and the gateway report about a version."""
         if version.state in OVER:
             return rollouts.NOTHING
-        found: dict[str, Any] = status.get("services", {}).get(record.route, {}).get(str(version.number), {})
-        figures = {name: found[name] for name in _FIGURES if name in found}
+        figures = None if status is None else status.figures(record.route, version.number)
         failures, cause, waits = 0, None, False
         if version.state == STARTING:
             children = self._runs.children(version)
             failures, cause = self._runs.failures(version, children)
             waits = self._runs.waiting(children) is not None
         followed = self._gateway.is_current(status)
-        routed = bool(found) or (bool(status) and not followed)
+        routed = figures is not None or (status is not None and not followed)
         ended = self._runs.has_ended(version)
         if version.run in self._refused:
             ended, cause = True, self._refused.pop(version.run)
         return VersionSight(
-            **figures, failures=failures, cause=cause, ended=ended, routed=routed, followed=followed, waits=waits
+            **vars(figures or VersionFigures()), failures=failures, cause=cause, ended=ended, routed=routed,
+            followed=followed, waits=waits,
         )  # fmt: skip
 
     def _act(self, record: EndpointRecord) -> bool:
@@ -175,33 +174,33 @@ class Keeper:
 
     # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _route(self, record: EndpointRecord) -> dict[str, Any]:
+    def _route(self, record: EndpointRecord) -> ServiceRoute:
         """Describe a service to the gateway. Versions that start are in it without a share, to see their health."""
         settings = record.settings
         routed = [] if record.deleting else [v for v in record.versions if v.state in (STARTING, READY)]
         keys = self._store.endpoints.keys(record.workspace, record.name)
-        described: dict[str, Any] = {
-            "workspace": record.workspace,
-            "port": settings.port,
-            "auth": settings.auth,
-            "key_hashes": [hash_key(keys.primary), hash_key(keys.secondary)] if settings.auth == "key" else [],
-            "token_key": token_secret(self._store, record) if settings.auth == "token" else None,
-            "limits": to_json(settings.limits),
-            "cors": list(settings.cors),
-            "tls": None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
-            "collect": str(self._files.collected(record)) if settings.collect_share else None,
-            "collect_share": settings.collect_share,
-            "versions": {str(v.number): self._version_route(record, v) for v in routed},
-        }
-        return described
+        return ServiceRoute(
+            workspace=record.workspace,
+            port=settings.port,
+            auth=settings.auth,
+            key_hashes=(hash_key(keys.primary), hash_key(keys.secondary)) if settings.auth == "key" else (),
+            token_key=token_secret(self._store, record) if settings.auth == "token" else None,
+            limits=settings.limits,
+            cors=settings.cors,
+            tls=None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
+            collect=str(self._files.collected(record)) if settings.collect_share else None,
+            collect_share=settings.collect_share,
+            versions={str(v.number): self._version_route(record, v) for v in routed},
+        )
 
-    def _version_route(self, record: EndpointRecord, version: VersionRecord) -> dict[str, Any]:
-        is_shadow = version.shadow and version.state == READY
-        route = {"weight": version.weight, "shadow": is_shadow, **self._runs.addresses(record.workspace, version)}
-        rivals = rollouts.rivals_of(record, version)
-        if rivals:
-            route.update(rivals=list(map(str, rivals)), slower_times=record.settings.rollback.slower_times)
-        return route
+    def _version_route(self, record: EndpointRecord, version: VersionRecord) -> VersionRoute:
+        return replace(
+            self._runs.route(record.workspace, version),
+            weight=version.weight,
+            shadow=version.shadow and version.state == READY,
+            rivals=tuple(map(str, rollouts.rivals_of(record, version))),
+            slower_times=record.settings.rollback.slower_times,
+        )
 
 
 def token_secret(store: Storage, record: EndpointRecord) -> str:

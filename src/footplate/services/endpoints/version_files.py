@@ -16,12 +16,11 @@ them by digest and keep them, as they do with those of any run:
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from footplate.content.manifest import FILE, PLAIN, ManifestEntry, parse_manifest, to_manifest
 from footplate.disk import atomic_write
@@ -29,7 +28,8 @@ from footplate.domain.data import FOLDER
 from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.domain.records import ModelView
 from footplate.domain.serving.endpoints import EndpointRecord, VersionRecord
-from footplate.serving.gateway.routes import OLDER
+from footplate.domain.serving.routes import OLDER
+from footplate.domain.serving.worker_config import ServedModel, WorkerConfig
 from footplate.storage import Storage
 
 PACKED = ".footplate-service"
@@ -64,18 +64,18 @@ class VersionFiles:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for model in models:
             self._place(app, model)
-        content = {
-            **self._describe(record, version, models, str(app)),
-            "model_data": str(self.model_data(record.workspace)),
-            "socket": self.socket(version.run, "{replica}"),
-        }
-        atomic_write(config, json.dumps(content).encode(), durable=False, mode=0o600)
+        content = replace(
+            self._describe(record, version, models, str(app)),
+            model_data=str(self.model_data(record.workspace)),
+            socket=self.socket(version.run, "{replica}"),
+        )
+        atomic_write(config, content.encode(), durable=False, mode=0o600)
 
     def pack(self, record: EndpointRecord, version: VersionRecord, models: Sequence[ModelView]) -> str:
         """Store a snapshot with everything that replicas on other machines need; return its digest."""
         blobs, source = self._store.blobs, version.spec.snapshot
         entries = [] if source is None else parse_manifest(b"".join(blobs.read(source)))
-        config = json.dumps(self._describe(record, version, models, "")).encode()
+        config = self._describe(record, version, models, "").encode()
         entries.append(ManifestEntry(f"{PACKED}/config.json", FILE, PLAIN, len(config), blobs.put_bytes(config)))
         for model in models:
             folder = f"{PACKED}/{_folder(model)}"
@@ -84,20 +84,20 @@ class VersionFiles:
 
     def _describe(
         self, record: EndpointRecord, version: VersionRecord, models: Sequence[ModelView], root: str
-    ) -> dict[str, Any]:
+    ) -> WorkerConfig:
         spec = version.spec
-        return {
-            "service": record.name,
-            "version": str(version.number),
-            "workspace": record.workspace,
-            "workspace_path": self._workspace_path(record.workspace),
-            "models": [_described(model, root) for model in models],
-            "entry_script": spec.entry_script,
-            "source": "." if spec.entry_script else None,
-            "source_name": spec.definition.get("source_name"),
-            "model_root": root,
-            "options": {"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb, "gpus": spec.gpus},
-        }
+        return WorkerConfig(
+            service=record.name,
+            version=str(version.number),
+            workspace=record.workspace,
+            workspace_path=self._workspace_path(record.workspace),
+            models=tuple(_describe_model(model, root) for model in models),
+            entry_script=spec.entry_script,
+            source="." if spec.entry_script else None,
+            source_name=spec.definition.get("source_name"),
+            model_root=root,
+            options={"cpu_cores": spec.cpu_cores, "memory_gb": spec.memory_gb, "gpus": spec.gpus},
+        )
 
     def _workspace_path(self, name: str) -> str:
         workspace = self._store.workspaces.get(name)
@@ -135,12 +135,7 @@ def _folder(model: ModelView) -> str:
     return f"azureml-models/{model.name}/{model.version}"
 
 
-def _described(model: ModelView, root: str) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "version": model.version,
-        "path": os.path.join(root, _folder(model), model.root),
-        "framework": model.framework,
-        "framework_version": model.framework_version,
-        "signature": model.options.get("signature"),
-    }
+def _describe_model(model: ModelView, root: str) -> ServedModel:
+    path = os.path.join(root, _folder(model), model.root)
+    signature = model.options.get("signature")
+    return ServedModel(model.name, model.version, path, model.framework, model.framework_version, signature)

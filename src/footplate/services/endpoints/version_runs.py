@@ -16,6 +16,7 @@ from footplate.domain.runs.controllers import Child
 from footplate.domain.runs.run_kinds import GROUP
 from footplate.domain.serving.endpoints import FAILED, EndpointRecord, VersionRecord, VersionSpec
 from footplate.domain.serving.replicas import KIND, TEMPLATE
+from footplate.domain.serving.routes import VersionRoute
 from footplate.domain.specs import ControllerSpec, EnvironmentSpec, GpuRequest, RestartPolicy, RunSpec
 from footplate.domain.targets import SERVICES
 from footplate.errors import Conflict, NotFound
@@ -116,12 +117,13 @@ class VersionRuns:
         except NotFound:
             return []
 
-    def addresses(self, workspace: str, version: VersionRecord) -> dict[str, Any]:
+    def route(self, workspace: str, version: VersionRecord) -> VersionRoute:
         """Return how the gateway reaches the replicas that are to take requests: the oldest, as many as are wanted."""
         living = [child for child in self.children(version) if not child.has_ended][: version.replicas]
         if living and self._target(version.run) != SERVICES:
-            return {"tunnels": [child.id for child in living], "model_data": str(self._files.model_data(workspace))}
-        return {"sockets": [self._files.socket(version.run, child.key) for child in living]}
+            tunnels = tuple(child.id for child in living)
+            return VersionRoute(tunnels=tunnels, model_data=str(self._files.model_data(workspace)))
+        return VersionRoute(sockets=tuple(self._files.socket(version.run, child.key) for child in living))
 
     def _target(self, run: str) -> str:
         """Return the target of a version's replicas, which never changes."""

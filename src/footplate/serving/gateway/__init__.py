@@ -1,7 +1,6 @@
 """The gateway: one process that answers HTTP for all services of a home, and hands requests to their workers.
 
-    __main__         the process: its lock, its port, the file of routes, its status
-    routes           services as the server describes them in routes.json
+    __main__         the process: its lock, its port, the file of routes (`domain.serving.routes`), its status
     http             HTTP/1.1 on the front side
     memory           bounds what bodies and unread answers take, of all services together
     application      from a request to a service: paths, keys, CORS, swagger, health

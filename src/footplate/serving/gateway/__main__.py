@@ -26,11 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from footplate.disk import FileLock, atomic_write
+from footplate.domain.codec import from_json, to_json
+from footplate.domain.serving.routes import GatewayAddress, GatewayStatus, Routes, ServiceRoute
+from footplate.errors import InvalidInput
 from footplate.serving.gateway.application import GatewayApplication
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpConnection
 from footplate.serving.gateway.memory import DEFAULT_BYTES, Memory
-from footplate.serving.gateway.routes import Service, read_routes
 from footplate.serving.gateway.tunnels import TunnelPort
 
 LOOK_SECONDS = 0.1
@@ -75,22 +77,22 @@ class Gateway:
             loop.add_signal_handler(number, self._stopping.set)
         server = await self._listen_somewhere()
         self._port = server.sockets[0].getsockname()[1]
-        self._write(
-            "gateway.json", {"pid": os.getpid(), "port": self._port, "url": f"http://{self._host}:{self._port}"}
-        )
+        url = f"http://{self._host}:{self._port}"
+        self._write("gateway.json", GatewayAddress(os.getpid(), self._port, url))
         await self._look()
         tunnels = TunnelPort(self._pools)
         last_busy = next_status = time.monotonic()
-        known: Any = None
+        written: Any = None
         while not self._stopping.is_set() and self._folder.exists():
             await self._look()
             now = time.monotonic()
             last_busy = now if self._pools else last_busy
             if now - last_busy > IDLE_SECONDS:
                 break
-            news = self._news()
-            if now >= next_status or news != known:
-                next_status, known = now + STATUS_SECONDS, news
+            urgent = self._urgent_status()
+            if now >= next_status or urgent != written:
+                next_status = now + STATUS_SECONDS
+                written = urgent
                 self._write("status.json", self._status())
             await self._sleep(LOOK_SECONDS)
         tunnels.close()
@@ -101,9 +103,9 @@ class Gateway:
         if self._port:
             return await self._listen(None, self._host, self._port)
         try:
-            last = int(json.loads((self._folder / "gateway.json").read_bytes())["port"])
-            return await self._listen(None, self._host, last)
-        except (OSError, ValueError, KeyError, TypeError):
+            last = from_json(GatewayAddress, json.loads((self._folder / "gateway.json").read_bytes()))
+            return await self._listen(None, self._host, last.port)
+        except (OSError, ValueError, InvalidInput):
             return await self._listen(None, self._host, 0)
 
     async def _sleep(self, seconds: float) -> None:
@@ -124,84 +126,73 @@ class Gateway:
         """Take over the file of routes if it has changed; one that is damaged changes nothing."""
         path = self._folder / "routes.json"
         try:
-            found = path.stat()
+            file = path.stat()
         except FileNotFoundError:
             return
-        seen = (found.st_mtime_ns, found.st_ino)
+        seen = (file.st_mtime_ns, file.st_ino)
         if seen == self._seen:
             return
         self._seen = seen
         try:
-            services, revision, memory = read_routes(path)
-        except (ValueError, TypeError, KeyError) as error:
+            routes = from_json(Routes, json.loads(path.read_bytes()))
+        except (OSError, ValueError, InvalidInput) as error:
             log.error("routes.json cannot be read, the services stay as they are: %s", error)
             return
-        self._revision = revision
-        self._memory.total = memory or DEFAULT_BYTES
-        for name in set(self._pools) - set(services):
+        self._revision = routes.revision
+        self._memory.total = routes.memory or DEFAULT_BYTES
+        for name in set(self._pools) - set(routes.services):
             self._pools.pop(name).close()
-        for name, service in services.items():
+        for name, service in routes.services.items():
             if name in self._pools:
                 self._pools[name].update(service)
             else:
-                self._pools[name] = ServicePool(service, self._memory)
-        await self._listen_on_own_ports(services)
+                self._pools[name] = ServicePool(name, service, self._memory)
+        await self._listen_on_own_ports(routes.services)
 
-    async def _listen_on_own_ports(self, services: dict[str, Service]) -> None:
-        wanted = {
+    async def _listen_on_own_ports(self, services: dict[str, ServiceRoute]) -> None:
+        with_port = {
             (name, service.port, service.tls is not None): service
             for name, service in services.items()
             if service.port is not None
         }
-        for key in set(self._own_ports) - set(wanted):
+        for key in set(self._own_ports) - set(with_port):
             self._own_ports.pop(key).server.close()
-        for key, service in wanted.items():
+        for key, service in with_port.items():
             try:
                 await self._listen_on_own_port(key, service)
             except OSError as error:  # also of a certificate that cannot be read
-                log.error("service %s cannot have port %s: %s", service.name, service.port, error)
+                log.error("service %s cannot have port %s: %s", key[0], service.port, error)
 
-    async def _listen_on_own_port(self, key: tuple[str, int, bool], service: Service) -> None:
+    async def _listen_on_own_port(self, key: tuple[str, int, bool], service: ServiceRoute) -> None:
         """Open the port, or take over a renewed certificate: new connections get it, and open ones stay."""
-        known = self._own_ports.get(key)
-        if known is None:
+        own = self._own_ports.get(key)
+        if own is None:
             tls = None if service.tls is None else ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
             if tls is not None and service.tls is not None:
                 tls.load_cert_chain(service.tls)
-            self._own_ports[key] = OwnPort(await self._listen(service.name, self._host, key[1], tls), tls, service.tls)
-        elif known.tls is not None and service.tls not in (None, known.certificate):
-            known.tls.load_cert_chain(str(service.tls))
-            known.certificate = service.tls
+            self._own_ports[key] = OwnPort(await self._listen(key[0], self._host, key[1], tls), tls, service.tls)
+        elif own.tls is not None and service.tls not in (None, own.certificate):
+            own.tls.load_cert_chain(str(service.tls))
+            own.certificate = service.tls
 
     # ── Files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _news(self) -> Any:
+    def _urgent_status(self) -> Any:
         """Return what the server wants to know at once: who is up, and whether requests wait for nobody."""
         pools = [(name, v, p) for name, pool in self._pools.items() for v, p in pool.all_pools.items()]
         return self._revision, [(name, v, p.healthy, bool(p.waiting and not p.healthy)) for name, v, p in pools]
 
-    def _status(self) -> dict[str, Any]:
-        versions = {
-            name: {
-                version: {
-                    "healthy": found.healthy,
-                    "queue": found.waiting,
-                    "running": found.running,
-                    "retries": found.metrics.retries,
-                    "shadow_differences": found.metrics.shadow_differences,
-                    **found.metrics.recent(),
-                }
-                for version, found in pool.all_pools.items()
-            }
-            for name, pool in self._pools.items()
+    def _status(self) -> GatewayStatus:
+        services = {
+            name: {version: pool.figures() for version, pool in service.all_pools.items()}
+            for name, service in self._pools.items()
         }
         ports = [port for _, port, _ in self._own_ports]
-        known = {"time": time.time(), "pid": os.getpid(), "revision": self._revision}
-        return {**known, "services": versions, "ports": ports}
+        return GatewayStatus(time.time(), os.getpid(), self._revision, services, ports)
 
-    def _write(self, name: str, value: Any) -> None:
+    def _write(self, name: str, value: GatewayAddress | GatewayStatus) -> None:
         try:
-            atomic_write(self._folder / name, json.dumps(value).encode(), durable=False)
+            atomic_write(self._folder / name, json.dumps(to_json(value)).encode(), durable=False)
         except OSError as error:
             log.error("%s cannot be written: %s", name, error)
 
@@ -214,31 +205,26 @@ class Gateway:
         await asyncio.gather(*(p.drain(DRAIN_SECONDS) for pool in self._pools.values() for p in pool.pools.values()))
 
 
-def _return_large_blocks() -> None:
-    """Have the C library return the memory of large bodies when they are freed. glibc stops doing so by itself."""
-    with contextlib.suppress(AttributeError, OSError):  # other libraries have no such function
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m footplate.serving.gateway")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", default=0, type=int)
-    given = parser.parse_args(arguments)
-    folder: Path = given.home.absolute() / "serving"
+    options = parser.parse_args(arguments)
+    folder: Path = options.home.absolute() / "serving"
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / "gateway.lock")  # for the rest of this process
     if not lock.try_take(seconds=LOCK_SECONDS):
         return 0  # another gateway serves this home
     os.chdir(folder)  # sockets with long paths are reached by a path relative to it
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    _return_large_blocks()
+    with contextlib.suppress(AttributeError, OSError):  # only glibc has this; it keeps freed large bodies otherwise
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     async def serve() -> None:
-        await Gateway(given.home.absolute(), given.host, given.port).run()
+        await Gateway(options.home.absolute(), options.host, options.port).run()
 
     asyncio.run(serve())
     return 0

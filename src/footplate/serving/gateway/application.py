@@ -8,12 +8,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from footplate.domain.serving.routes import ServiceRoute
 from footplate.serving.gateway import metrics
 from footplate.serving.gateway.authentication import is_allowed
 from footplate.serving.gateway.collection import collect, is_sampled
 from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.gateway.http import HttpRequest, HttpResponse, Respond
-from footplate.serving.gateway.routes import Service
 from footplate.serving.gateway.swagger import swagger_of
 from footplate.serving.gateway.worker_link import Answer
 
@@ -35,10 +35,10 @@ class GatewayApplication:
         """Answer what the gateway itself knows, and what is refused; everything else may have a body."""
         pool, tail = self._find(request.target)
         if pool is None:
-            return self._own(request)
+            return self._answer_without_service(request)
         service = pool.service
         if service.tls is not None and self._only is None:
-            return _json(403, {"message": f"service {service.name} takes requests over TLS, at port {service.port}"})
+            return _json(403, {"message": f"service {pool.name} takes requests over TLS, at port {service.port}"})
         response = self._answer(pool, tail, request)
         if response is None:
             return service.limits.body_bytes
@@ -48,22 +48,24 @@ class GatewayApplication:
         """Forward a request to a worker."""
         pool, tail = self._find(request.target)
         if pool is None:  # the service was removed while the body came
-            respond(self._own(request))
+            respond(self._answer_without_service(request))
         else:
             self._forward(pool, tail, request, respond)
 
     def _answer(self, pool: ServicePool, tail: str, request: HttpRequest) -> HttpResponse | None:
         """Return the answer to a request that no worker gets."""
-        service, method = pool.service, request.method
+        service = pool.service
+        method = request.method
+        address = "/" if self._only else f"{PREFIX}{pool.name}/"
         if method == "OPTIONS" and service.cors:
             return HttpResponse(204)
         if tail in _PAGES:
             if method not in ("GET", "HEAD"):
-                return _not_allowed(method, "GET, HEAD", f"send requests to {_address(service, self._only)}score")
+                return _not_allowed(method, "GET, HEAD", f"send requests to {address}score")
             if tail == "swagger.json":
-                return _json(200, swagger_of(service, self._hello(pool), _address(service, self._only).rstrip("/")))
+                return _json(200, swagger_of(pool.name, service, self._hello(pool), address.rstrip("/")))
             return HttpResponse(200, b"Healthy", "text/plain")
-        if not is_allowed(service, request.headers.get("authorization")):
+        if not is_allowed(pool.name, service, request.headers.get("authorization")):
             return _json(401, {"message": "a key or token of the service is needed: Authorization: Bearer KEY"})
         if not _FORWARDED.fullmatch(tail):
             return _json(404, {"message": f"there is nothing at {tail!r}: send requests to score"})
@@ -83,9 +85,8 @@ class GatewayApplication:
     @staticmethod
     def _hello(pool: ServicePool) -> dict[str, Any]:
         """Return the description of the newest version that answers; of one without requests if no other is up."""
-        up = [found for found in pool.pools.values() if found.hello]
-        newest = max(up, key=lambda found: (found.takes_requests, int(found.version.name)), default=None)
-        return newest.hello if newest else {}
+        up = [(version.takes_requests, int(number)) for number, version in pool.pools.items() if version.hello]
+        return pool.pools[str(max(up)[1])].hello if up else {}
 
     @staticmethod
     def _forward(pool: ServicePool, tail: str, request: HttpRequest, respond: Respond) -> None:
@@ -99,18 +100,19 @@ class GatewayApplication:
         }
         item["h"].update(dict.fromkeys(_ID_HEADERS, request_id))
         service = pool.service
-        if is_sampled(service):
+        samples = service.collect if is_sampled(service) else None
+        if samples:
             item["c"] = 1
 
         def done(answer: Answer) -> None:
             status, content_type, headers, body = answer
             respond(_complete(HttpResponse(status, body, content_type, headers), service, request, request_id))
-            if "c" in item:
-                collect(service, request, answer, request_id)
+            if samples:
+                collect(samples, pool.name, request, answer, request_id)
 
         pool.submit(item, request.body, done)
 
-    def _own(self, request: HttpRequest) -> HttpResponse:
+    def _answer_without_service(self, request: HttpRequest) -> HttpResponse:
         path = request.target.partition("?")[0]
         if path in ("/", "/metrics") and request.method not in ("GET", "HEAD"):
             return _not_allowed(request.method, "GET, HEAD", f"the services are below {PREFIX}")
@@ -127,19 +129,19 @@ class GatewayApplication:
 
 def _request_id(request: HttpRequest) -> str:
     """Return the id that the client gave, or a new one: ids are written to logs, so they are short and plain."""
-    given = next((request.headers[name] for name in _ID_HEADERS if request.headers.get(name)), "")
-    is_plain = given.isascii() and given.isprintable() and len(given) <= _LONGEST_ID
-    return given if given and is_plain else os.urandom(8).hex()
+    request_id = next((request.headers[name] for name in _ID_HEADERS if request.headers.get(name)), "")
+    is_plain = request_id.isascii() and request_id.isprintable() and len(request_id) <= _LONGEST_ID
+    return request_id if request_id and is_plain else os.urandom(8).hex()
 
 
-def _complete(response: HttpResponse, service: Service, request: HttpRequest, request_id: str) -> HttpResponse:
+def _complete(response: HttpResponse, service: ServiceRoute, request: HttpRequest, request_id: str) -> HttpResponse:
     """Return a response with the headers that all of a service have."""
     extra = {**dict.fromkeys(_ID_HEADERS, request_id), **_cors(service, request)}
     headers = {name: value for name, value in response.headers.items() if name.lower() not in extra}
     return HttpResponse(response.status, response.body, response.content_type, {**headers, **extra})
 
 
-def _cors(service: Service, request: HttpRequest) -> dict[str, str]:
+def _cors(service: ServiceRoute, request: HttpRequest) -> dict[str, str]:
     origin = request.headers.get("origin")
     if origin is None or not service.cors or (origin not in service.cors and "*" not in service.cors):
         return {}
@@ -150,11 +152,6 @@ def _cors(service: Service, request: HttpRequest) -> dict[str, str]:
         "access-control-allow-methods": "GET, POST, OPTIONS",
         "vary": "origin",
     }
-
-
-def _address(service: Service, only: str | None) -> str:
-    """Return the address of a service, which ends with a slash."""
-    return "/" if only else f"{PREFIX}{service.name}/"
 
 
 def _not_allowed(method: str, allowed: str, hint: str) -> HttpResponse:

@@ -8,7 +8,7 @@ import hmac
 import json
 import time
 
-from footplate.serving.gateway.routes import Service
+from footplate.domain.serving.routes import ServiceRoute
 
 TOKEN_SECONDS = 12 * 3600
 
@@ -24,28 +24,29 @@ def make_token(secret: str, service: str, now: float, seconds: float = TOKEN_SEC
     return f"{_text(claims)}.{_text(_sign(secret, claims))}"
 
 
-def is_allowed(service: Service, header: str | None, now: float | None = None) -> bool:
-    """Tell whether the Authorization header of a request opens the service."""
+def is_allowed(name: str, service: ServiceRoute, header: str | None) -> bool:
+    """Return whether the Authorization header of a request opens the service of this name."""
     if service.auth == "none":
         return True
-    scheme, _, given = (header or "").partition(" ")
-    if scheme.lower() != "bearer" or not given:
+    scheme, _, credential = (header or "").partition(" ")
+    credential = credential.strip()
+    if scheme.lower() != "bearer" or not credential:
         return False
     if service.auth == "token":
-        return _is_token(service, given.strip(), time.time() if now is None else now)
-    found = hash_key(given.strip())
-    matches = [hmac.compare_digest(found, known) for known in service.key_hashes]  # all of them, in constant time
+        return _is_token(name, service.token_key or "", credential)
+    hashed = hash_key(credential)
+    matches = [hmac.compare_digest(hashed, right) for right in service.key_hashes]  # all of them, in constant time
     return any(matches)
 
 
-def _is_token(service: Service, token: str, now: float) -> bool:
-    claims, _, signature = token.partition(".")
+def _is_token(service: str, secret: str, token: str) -> bool:
+    text, _, signature = token.partition(".")
     try:
-        text, given = _bytes(claims), _bytes(signature)
-        if not hmac.compare_digest(given, _sign(service.token_key or "", text)):
+        claims = _bytes(text)
+        if not hmac.compare_digest(_bytes(signature), _sign(secret, claims)):
             return False
-        known = json.loads(text)
-        return bool(known["service"] == service.name and known["expires"] > now)
+        claimed = json.loads(claims)
+        return bool(claimed["service"] == service and claimed["expires"] > time.time())
     except (ValueError, KeyError, TypeError):
         return False
 

@@ -9,35 +9,33 @@ import random
 import time
 from typing import Any
 
+from footplate.domain.serving.routes import OLDER, ServiceRoute
 from footplate.serving.gateway.http import HttpRequest
-from footplate.serving.gateway.routes import MEGABYTE, OLDER, Service
 from footplate.serving.gateway.worker_link import Answer
 
-FILE_BYTES = 64 * MEGABYTE
+FILE_BYTES = 64 << 20
 BODY_BYTES = 256 * 1024
 
 log = logging.getLogger("footplate.gateway")
 
 
-def is_sampled(service: Service) -> bool:
+def is_sampled(service: ServiceRoute) -> bool:
     """Decide whether a request is collected, here and by collectors in the service's script."""
     return bool(service.collect) and random.random() < service.collect_share
 
 
-def collect(service: Service, request: HttpRequest, answer: Answer, request_id: str) -> None:
+def collect(path: str, service: str, request: HttpRequest, answer: Answer, request_id: str) -> None:
     """Append a request and its response to the service's file.
 
     A file that is full replaces the one before it. A sample that cannot be written is lost, and no request fails.
     """
-    if not service.collect:
-        return
     line = {"time": time.time(), "id": request_id, "status": answer[0]}
     line.update(_text("request", request.body))
     line.update(_text("response", answer[3]))
     try:
-        append(service.collect, json.dumps(line) + "\n")
+        append(path, json.dumps(line) + "\n")
     except OSError as error:
-        log.warning("service %s: request %s is not collected: %s", service.name, request_id, error)
+        log.warning("service %s: request %s is not collected: %s", service, request_id, error)
 
 
 def _text(name: str, body: bytes) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from footplate.domain.serving.rollouts import VersionFigures
+from footplate.domain.serving.routes import ServiceRoute, VersionRoute
 from footplate.serving.gateway.kept_rows import keep_rows
 from footplate.serving.gateway.memory import Memory
 from footplate.serving.gateway.metrics import VersionMetrics
-from footplate.serving.gateway.routes import Service, Version
 from footplate.serving.gateway.second_opinion import SecondOpinion
 from footplate.serving.gateway.worker_link import Answer, WorkerLink, keep_accepted, keep_connected
 from footplate.serving.worker.data_collector import KeptRows
@@ -52,11 +53,11 @@ def unavailable(message: str) -> Answer:
 class VersionPool:
     """The workers of one version and the requests that wait for them."""
 
-    def __init__(self, service: Service, version: Version, memory: Memory) -> None:
+    def __init__(self, service: ServiceRoute, version: VersionRoute, metrics: VersionMetrics, memory: Memory) -> None:
         self.service = service
         self.version = version
+        self.metrics = metrics
         self._memory = memory
-        self.metrics = VersionMetrics(service.name, version.name)
         self._queue: deque[Pending] = deque()
         self._links = set[WorkerLink]()
         self._in_flight: dict[WorkerLink, list[Pending]] = {}
@@ -68,9 +69,10 @@ class VersionPool:
 
     # ── What the server decides ───────────────────────────────────────────────────────────────────────────────────────
 
-    def update(self, service: Service, version: Version) -> None:
+    def update(self, service: ServiceRoute, version: VersionRoute) -> None:
         """Take over new settings; connect to new sockets and leave workers that are gone."""
-        self.service, self.version = service, version
+        self.service = service
+        self.version = version
         for path in set(self._tasks) - {*version.sockets, *version.tunnels}:
             self._leave(path)
         for path in version.sockets:
@@ -92,7 +94,8 @@ class VersionPool:
 
     def _leave(self, path: str) -> None:
         """Give a worker nothing more; disconnect when it has answered what it has."""
-        link, task = self._by_path.pop(path, None), self._tasks.pop(path)
+        link = self._by_path.pop(path, None)
+        task = self._tasks.pop(path)
         if link is None or link not in self._in_flight:
             task.cancel()
         else:
@@ -172,6 +175,9 @@ class VersionPool:
     def running(self) -> int:
         return sum(len(batch) for batch in self._in_flight.values())
 
+    def figures(self) -> VersionFigures:
+        return self.metrics.figures(self.healthy, self.waiting, self.running)
+
     # ── Workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _on_free(self, link: WorkerLink) -> None:
@@ -199,7 +205,9 @@ class VersionPool:
         self._in_flight[link] = batch
         self.metrics.batches.add(len(batch))
         began = time.monotonic()
-        link.send([p.item for p in batch], [p.body for p in batch], lambda found: self._on_answers(link, found, began))
+        link.send(
+            [p.item for p in batch], [p.body for p in batch], lambda answers: self._on_answers(link, answers, began)
+        )
 
     def _on_answers(self, link: WorkerLink, answers: list[Answer], began: float) -> None:
         work = (time.monotonic() - began) / max(1, len(answers))
@@ -232,7 +240,7 @@ class VersionPool:
         if not pending.is_over:
             pending.is_over = True
             if not pending.is_copy:
-                self.metrics.answered(answer[0], time.monotonic() - pending.began, pending.work)
+                self.metrics.add_answer(answer[0], time.monotonic() - pending.began, pending.work)
             pending.done(answer)
 
     def _sweep(self) -> None:
@@ -251,7 +259,8 @@ class VersionPool:
 class ServicePool:
     """The versions of one service: a request goes to one of them by weight, and copies go to shadows."""
 
-    def __init__(self, service: Service, memory: Memory) -> None:
+    def __init__(self, name: str, service: ServiceRoute, memory: Memory) -> None:
+        self.name = name
         self.service = service
         self._memory = memory
         self.pools: dict[str, VersionPool] = {}
@@ -260,18 +269,18 @@ class ServicePool:
         self._draining: set[asyncio.Task[None]] = set()
         self.update(service)
 
-    def update(self, service: Service) -> None:
+    def update(self, service: ServiceRoute) -> None:
         """Take over new versions and weights; versions that are gone answer what they have, then disconnect."""
         self.service = service
-        wanted = {version.name: version for version in service.versions}
-        for name in set(self.pools) - set(wanted):
+        for name in set(self.pools) - set(service.versions):
             self._leaving[name] = self.pools.pop(name)
             task = asyncio.get_running_loop().create_task(self._drain(name, service.limits.timeout_seconds))
             self._draining.add(task)
             task.add_done_callback(self._draining.discard)
-        for name, version in wanted.items():
+        for name, version in service.versions.items():
             if name not in self.pools:
-                self.pools[name] = VersionPool(service, version, self._memory)
+                metrics = VersionMetrics(self.name, name)
+                self.pools[name] = VersionPool(service, version, metrics, self._memory)
             self.pools[name].update(service, version)
 
     async def _drain(self, name: str, seconds: float) -> None:

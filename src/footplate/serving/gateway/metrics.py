@@ -7,6 +7,8 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
+from footplate.domain.serving.rollouts import VersionFigures
+
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 _RECENT_SECONDS = 60.0
@@ -66,28 +68,33 @@ class VersionMetrics:
         self.p99_work: float | None = None
         self._recent: deque[tuple[float, float, bool, float]] = deque(maxlen=_RECENT_MOST)
 
-    def answered(self, status: int, seconds: float, work: float) -> None:
+    def add_answer(self, status: int, seconds: float, work: float) -> None:
         """Count an answer, the time since its request, and the part of it that a worker was busy with it."""
         self.statuses[status] = self.statuses.get(status, 0) + 1
         self.seconds.add(seconds)
         self._recent.append((time.monotonic(), seconds, status >= 500, work))
 
-    def recent(self) -> dict[str, float | int | None]:
-        """Return requests, errors and percentiles of the last minute."""
+    def figures(self, healthy: int, queue: int, running: int) -> VersionFigures:
+        """Return the figures that the server decides by."""
         since = time.monotonic() - _RECENT_SECONDS
         while self._recent and self._recent[0][0] < since:
             self._recent.popleft()
         times = sorted(seconds for _, seconds, _, _ in self._recent)
         errors = sum(failed for _, _, failed, _ in self._recent)
         self.p99_work = _p99(sorted(work for _, _, _, work in self._recent if work)) or self.p99_work
-        return {
-            "requests": len(times),
-            "errors": errors,
-            "faults": self.faults.count(),
-            "slow": self.slow.count(),
-            "p50_seconds": times[len(times) // 2] if times else None,
-            "p99_seconds": _p99(times),
-        }
+        return VersionFigures(
+            healthy,
+            queue,
+            running,
+            self.retries,
+            self.shadow_differences,
+            requests=len(times),
+            errors=errors,
+            faults=self.faults.count(),
+            slow=self.slow.count(),
+            p50_seconds=times[len(times) // 2] if times else None,
+            p99_seconds=_p99(times),
+        )
 
     def families(self, queue: int, workers: int) -> Iterable[Iterable[str]]:
         """Yield the lines of each family of `FAMILIES`, in Prometheus' text format."""

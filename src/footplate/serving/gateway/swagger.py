@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from footplate.serving.gateway.routes import Service
+from footplate.domain.serving.routes import ServiceRoute
 
 _ERRORS = {
     "400": "The request does not fit the model; the message says what was expected.",
@@ -14,12 +14,12 @@ _ERRORS = {
 }
 
 
-def swagger_of(service: Service, hello: dict[str, Any], base: str) -> dict[str, Any]:
+def swagger_of(name: str, service: ServiceRoute, hello: dict[str, Any], base: str) -> dict[str, Any]:
     """Describe the service; without a worker that is up, requests and responses are any JSON."""
     request, response = _schemas(hello)
     operation: dict[str, Any] = {
         "operationId": "score",
-        "summary": f"Score data with {service.name}.",
+        "summary": f"Score data with {name}.",
         "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
         "responses": {
             "200": {"description": "The result.", "content": {"application/json": {"schema": response}}},
@@ -28,7 +28,7 @@ def swagger_of(service: Service, hello: dict[str, Any], base: str) -> dict[str, 
     }
     document: dict[str, Any] = {
         "openapi": "3.0.3",
-        "info": {"title": service.name, "version": str(hello.get("version") or "1.0")},
+        "info": {"title": name, "version": str(hello.get("version") or "1.0")},
         "servers": [{"url": base}],
         "paths": {
             "/": {"get": {"operationId": "health", "responses": {"200": {"description": "The service is up."}}}},

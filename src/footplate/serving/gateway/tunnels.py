@@ -55,11 +55,11 @@ class TunnelPort:
 
     def _take(self, run: str, connection: socket.socket) -> None:
         connection.setblocking(False)
-        found = next((pool for pool in self._versions() if run in pool.version.tunnels), None)
+        pool = next((pool for pool in self._versions() if run in pool.version.tunnels), None)
         try:
             detect_loss(connection)
-            if found is not None:
-                found.accept(run, connection, SWITCHED)
+            if pool is not None:
+                pool.accept(run, connection, SWITCHED)
                 return
             connection.send(REFUSED)  # it tries again: the routes may be on their way
         except OSError as error:

@@ -5,13 +5,12 @@ Exit codes: 0 told to stop, 3 the model or the script could not be loaded, 4 it 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
-from typing import Any, Dict, List
 
 from footplate.domain.serving.pickles import numpy_hint
+from footplate.domain.serving.worker_config import WorkerConfig
 from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer
@@ -21,16 +20,11 @@ CANNOT_LOAD = 3
 
 
 def main(path: str, replica: str = "0") -> int:
-    """`REPLICA` replaces `{replica}` in the path of the socket: all replicas of a version share one configuration.
-
-    Without a socket, the worker is on another machine than the gateway, and opens the connection itself.
-    """
-    with open(path, encoding="utf-8") as file:
-        config: Dict[str, Any] = json.load(file)
-    _place(config, os.path.dirname(os.path.abspath(path)))
+    with open(path, "rb") as file:
+        config = WorkerConfig.decode(file.read(), os.path.dirname(os.path.abspath(path)))
     _set_variables(config)
     SERVICE.configure(config)
-    apply_limits(config.get("options") or {}, f"{config['service']}/{replica}")
+    apply_limits(config.options, f"{config.service}/{replica}")
     try:
         scorer = make_scorer(config)
     except Exception as error:
@@ -38,9 +32,9 @@ def main(path: str, replica: str = "0") -> int:
         if hint := numpy_hint(str(error), getattr(sys.modules.get("numpy"), "__version__", None)):
             sys.stderr.write(f"hint: {hint}\n")
         return CANNOT_LOAD
-    server = WorkerServer(scorer, {"service": config["service"], "version": config["version"]})
-    if config.get("socket"):
-        server.serve(config["socket"].replace("{replica}", replica))
+    server = WorkerServer(scorer, {"service": config.service, "version": config.version})
+    if config.socket:
+        server.serve(config.socket.replace("{replica}", replica))
     else:
         from footplate.serving.worker.tunnel import connect  # noqa: PLC0415  # the client of the server's API
 
@@ -48,51 +42,43 @@ def main(path: str, replica: str = "0") -> int:
     return 0
 
 
-def _place(config: Dict[str, Any], folder: str) -> None:
-    """Make relative paths of models absolute: they begin at the folder of the configuration."""
-    config["model_root"] = os.path.join(folder, config["model_root"]) if "model_root" in config else ""
-    models: List[Dict[str, Any]] = config.get("models") or []
-    for model in models:
-        model["path"] = os.path.join(folder, model["path"])
-
-
-def make_scorer(config: Dict[str, Any]) -> Scorer:
+def make_scorer(config: WorkerConfig) -> Scorer:
     """Return the scorer that a configuration describes. Frameworks are imported here and not before."""
-    if config.get("entry_script"):
+    if config.entry_script:
         from footplate.serving.worker.entry_script import (  # noqa: PLC0415  # one of the two is needed
             EntryScript,
             link_source,
         )
 
-        source = config.get("source") or ""
-        link_source(source, config.get("source_name"))
-        return EntryScript(os.path.join(source, config["entry_script"]))
+        source = config.source or ""
+        link_source(source, config.source_name)
+        return EntryScript(os.path.join(source, config.entry_script))
     from footplate.serving.worker.loaders import load_model  # noqa: PLC0415  # needs numpy
     from footplate.serving.worker.model_scorer import ModelScorer  # noqa: PLC0415  # likewise
     from footplate.serving.worker.payloads import READERS  # noqa: PLC0415  # likewise
     from footplate.serving.worker.signature import complete  # noqa: PLC0415  # likewise
 
-    described = config["models"][0]
-    model = load_model(described["path"], described.get("framework"), config.get("options") or {})
-    model.name, model.version = described["name"], str(described["version"])
-    complete(model, described.get("signature") or {})
+    served = config.models[0]
+    model = load_model(served.path, served.framework, config.options)
+    model.name = served.name
+    model.version = str(served.version)
+    complete(model, served.signature or {})
     return ModelScorer(model, READERS)
 
 
-def _set_variables(config: Dict[str, Any]) -> None:
+def _set_variables(config: WorkerConfig) -> None:
     """Set Azure's variables of a service."""
-    root = config.get("model_root") or ""
-    models: List[Dict[str, Any]] = config.get("models") or []
+    root = config.model_root or ""
     folder = os.path.join(root, "azureml-models")
-    if len(models) == 1:
-        folder = os.path.join(folder, models[0]["name"], str(models[0]["version"]))
+    if len(config.models) == 1:
+        folder = os.path.join(folder, config.models[0].name, str(config.models[0].version))
     os.environ.update(
         AZUREML_MODEL_DIR=folder,
         AML_APP_ROOT=root,
-        AZUREML_ENTRY_SCRIPT=config.get("entry_script") or "",
-        AZUREML_SOURCE_DIRECTORY=os.path.abspath(config.get("source") or ""),
-        SERVICE_NAME=config["service"],
-        WORKSPACE_NAME=config.get("workspace") or "",
+        AZUREML_ENTRY_SCRIPT=config.entry_script or "",
+        AZUREML_SOURCE_DIRECTORY=os.path.abspath(config.source or ""),
+        SERVICE_NAME=config.service,
+        WORKSPACE_NAME=config.workspace,
     )
 
 

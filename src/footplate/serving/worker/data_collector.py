@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, cast
 
 from footplate.disk import FileLock, write_all
+from footplate.domain.serving.worker_config import WorkerConfig
 from footplate.serving.worker.messages import ScoreRequest
 
 DEFAULT = "default"
@@ -53,14 +54,13 @@ class Service:
     has_warned: bool = False
     outbox: Optional[List[KeptRows]] = None  # on another machine: rows that go to the gateway with the next answer
 
-    def configure(self, config: Dict[str, Any]) -> None:
+    def configure(self, config: WorkerConfig) -> None:
         """Take the configuration of the worker."""
-        self.folder = config.get("model_data") or ""
-        self.outbox = None if self.folder or config.get("socket") else []
-        self.workspace = config.get("workspace_path") or config.get("workspace") or ""
-        self.name = config["service"]
-        models: List[Dict[str, Any]] = config.get("models") or []
-        self.versions = {model["name"]: str(model["version"]) for model in models}
+        self.folder = config.model_data or ""
+        self.outbox = None if self.folder or config.socket else []
+        self.workspace = config.workspace_path or config.workspace
+        self.name = config.service
+        self.versions = {model.name: str(model.version) for model in config.models}
 
     def take_outbox(self) -> List[KeptRows]:
         """Return the rows that the gateway is to write, and forget them."""

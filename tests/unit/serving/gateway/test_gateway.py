@@ -20,9 +20,9 @@ import tritonclient.http as triton
 from prometheus_client.parser import text_string_to_metric_families
 from sklearn.linear_model import LinearRegression
 
+from footplate.domain.serving.routes import OLDER
 from footplate.serving.gateway.authentication import make_token
 from footplate.serving.gateway.collection import BODY_BYTES, append
-from footplate.serving.gateway.routes import OLDER
 from footplate.testing.waiting import wait_until
 
 from .conftest import GatewayProcess

@@ -6,6 +6,7 @@ import csv
 import datetime
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,20 @@ import pandas as pd
 import pytest
 
 from azureml.monitoring import ModelDataCollector
+from footplate.domain.serving.worker_config import ServedModel, WorkerConfig
 from footplate.serving.worker.data_collector import EXTRA, SERVICE, Service
 from footplate.serving.worker.entry_script import EntryScript
 from footplate.serving.worker.messages import ScoreRequest
 
+MODELS = (ServedModel("points", 7, "points.pkl"),)
+ELSEWHERE = WorkerConfig("web", "1", workspace_path="sub/rg/ws", models=MODELS)
 REQUEST = ScoreRequest(b"{}", headers={"x-request-id": "r1"}, collect=True)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     """Configure this process as a worker that answers a request; return the directory of its files."""
-    models = [{"name": "points", "version": 7}]
-    SERVICE.configure(
-        {"service": "web", "workspace_path": "sub/rg/ws", "models": models, "model_data": str(tmp_path / "modeldata")}
-    )
+    SERVICE.configure(replace(ELSEWHERE, model_data=str(tmp_path / "modeldata")))
     SERVICE.request = REQUEST
     yield tmp_path / "modeldata"
     vars(SERVICE).update(vars(Service()))
@@ -151,7 +152,7 @@ def test_a_full_disk_does_not_fail_the_request(folder: Path, capsys: pytest.Capt
 
 
 def test_rows_on_another_machine_wait_for_the_next_answer(folder: Path) -> None:
-    SERVICE.configure({"service": "web", "workspace_path": "sub/rg/ws", "models": [{"name": "points", "version": 7}]})
+    SERVICE.configure(ELSEWHERE)
     inputs = ModelDataCollector("points", designation="inputs", feature_names=["x"])
     assert inputs.collect([1])["status"] == inputs.collect([2])["status"] == "collected"
     taken = SERVICE.take_outbox()
