@@ -40,10 +40,7 @@ def stores_or_web(stores: Mapping[str, StoreSpec]) -> Mapping[str, StoreSpec]:
 
 
 def resolve(
-    definition: Mapping[str, Any],
-    stores: Mapping[str, StoreSpec],
-    *,
-    if_nothing: Literal["refuse", "pass"] = "refuse",
+    definition: Mapping[str, Any], stores: Mapping[str, StoreSpec], *, if_nothing: Literal["refuse", "pass"] = "refuse"
 ) -> Iterator[Item]:
     """Yield the files of a dataset. `stores` are its datastores, by name.
 
@@ -72,10 +69,7 @@ def names_key(name: str) -> str:
 
 
 def _look_up(
-    sources: Sequence[Mapping[str, Any]],
-    name_of: Namer,
-    stores: Mapping[str, StoreSpec],
-    may_be_gone: bool,
+    sources: Sequence[Mapping[str, Any]], name_of: Namer, stores: Mapping[str, StoreSpec], may_be_gone: bool
 ) -> Iterator[Item]:
     opened: dict[str, FileStore] = {}
     seen: set[tuple[str, str]] = set()

@@ -66,8 +66,7 @@ def _flag(expression: Expression, columns: Columns) -> Any:
     value = _value(expression, columns)
     if not pa.types.is_boolean(value.type):
         raise InvalidInput(
-            f"{_shown(expression)} is {value.type}, not boolean",
-            "compare it with a value, as in dataset['NAME'] > 3",
+            f"{_shown(expression)} is {value.type}, not boolean", "compare it with a value, as in dataset['NAME'] > 3"
         )
     return pc.fill_null(value, False)
 

@@ -6,9 +6,7 @@ from typing import Any
 
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
-from footplate.sdk.compute.configurations import (
-    EngineConfiguration,
-)
+from footplate.sdk.compute.configurations import EngineConfiguration
 from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 

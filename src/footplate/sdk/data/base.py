@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Dict, Generator, List, Mapping, Optional, Sequence, Union, cast
+from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Union, cast
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
@@ -230,7 +230,7 @@ class AbstractDataset:
         return self._change(**change)
 
     def _change(self, **change: Any) -> Any:
-        workspace, view = self._registered()
+        workspace, view = self._require_registered()
         self._view = workspace.session.api_for(KINDS).datasets.change(workspace.id, view.id, **change)
         return self
 
@@ -240,11 +240,11 @@ class AbstractDataset:
         Raises:
             UserErrorException: The dataset is not registered.
         """
-        workspace, view = self._registered()
+        workspace, view = self._require_registered()
         workspace.session.api_for(KINDS).datasets.unregister(workspace.id, view.name)
         self._view = None
 
-    def _registered(self) -> Any:
+    def _require_registered(self) -> Any:
         if self._workspace is None or self._view is None or self._view.name is None:
             raise UserErrorException(
                 "the dataset is not registered",
@@ -267,16 +267,16 @@ class AbstractDataset:
     @contextmanager
     def _listing_file(self) -> Generator[str, None, None]:
         with tempfile.TemporaryDirectory(prefix="footplate-") as aside:
-            pinned = self._pinned_listing(aside)
+            pinned = self._fetch_pinned_listing(aside)
             if pinned is not None:
                 yield pinned
                 return
         with self._write_listing(self._workspace) as path:
             yield path
 
-    def _pinned_listing(self, aside: str) -> Optional[str]:
+    def _fetch_pinned_listing(self, aside: str) -> Optional[str]:
         """Return the file of the pinned listing: in this machine's store, or else fetched to `aside`."""
-        digest = self._pinned()
+        digest = self._pinned_digest()
         if digest is None:
             return None
         session = cast("Workspace", self._workspace).session
@@ -287,7 +287,7 @@ class AbstractDataset:
         blob_transfer.fetch(session, digest, path)
         return path
 
-    def _pinned(self) -> Optional[str]:
+    def _pinned_digest(self) -> Optional[str]:
         """Return the digest of the pinned listing."""
         return self._view.listing if self._view else None
 
@@ -315,7 +315,7 @@ class AbstractDataset:
         Raises:
             UserErrorException: The dataset is not registered.
         """
-        _, view = self._registered()
+        _, view = self._require_registered()
         with self._listing_file() as path:
             arguments = {"listing": path, "definition": self._file_definition(), "stores": self._stores()}
             return DatasetChanges(f"{view.name}:{view.version}", **worker_client.call("compare", arguments))
@@ -345,12 +345,12 @@ class AbstractDataset:
         return DatasetConsumptionConfig(name, self)
 
     def _with(self, step: Dict[str, Any]) -> Any:
-        steps: List[Any] = [*self._definition.get("steps", ()), step]
-        return type(self)(dict(self._definition, steps=steps, **self._origin()), self._workspace)
+        return self._derive(steps=[*self._definition.get("steps", ()), step])
 
-    def _origin(self) -> Dict[str, str]:
-        """Return the version that a derived dataset comes from, so that its readers count as readers of the version."""
-        return {"of": self._view.id} if self._view and self._view.name else {}
+    def _derive(self, **parts: Any) -> Any:
+        """Return a dataset with other parts. Its readers count as readers of the version that it comes from."""
+        origin = {"of": self._view.id} if self._view and self._view.name else {}
+        return type(self)(dict(self._definition, **parts, **origin), self._workspace)
 
     def __deepcopy__(self, memo: Any) -> Any:
         """Share the workspace: a submitted run configuration is copied, but the connection must not be."""

@@ -61,32 +61,30 @@ def _array(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool
 
 
 def _numbers(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    has_missing = any("valid" in chunk.buffers for chunk in column.chunks)
     kind = numpy.dtype(column.of)
-    if any("valid" in chunk.buffers for chunk in column.chunks) and kind.kind != "f":
+    if has_missing and kind.kind != "f":
         kind = numpy.dtype("f8")
-    values = numpy.empty(rows, kind)
-    at = 0
-    for chunk in column.chunks:
-        part = values[at : at + chunk.rows]
-        part[:] = numpy.frombuffer(chunk.buffers["values"], column.of, chunk.rows)
-        if "valid" in chunk.buffers:
-            part[~_valid(numpy, chunk)] = numpy.nan
-        at += chunk.rows
-    return values
+    numbers = _join(
+        numpy, column, rows, kind, lambda chunk: numpy.frombuffer(chunk.buffers["values"], column.of, chunk.rows)
+    )
+    if has_missing:
+        numbers[~_valid(numpy, column, rows)] = numpy.nan
+    return numbers
 
 
 def _booleans(numpy: Any, column: FrameColumn, rows: int) -> Any:
-    values = _joined(numpy, column, rows, "?")
-    missing = ~_all_valid(numpy, column, rows)
+    booleans = _values(numpy, column, rows, "?")
+    missing = ~_valid(numpy, column, rows)
     if missing.any():
-        values = values.astype(object)
-        values[missing] = None
-    return values
+        booleans = booleans.astype(object)
+        booleans[missing] = None
+    return booleans
 
 
 def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool) -> Any:
-    values = _joined(numpy, column, rows, "<i8")
-    valid = _all_valid(numpy, column, rows)
+    values = _values(numpy, column, rows, "<i8")
+    valid = _valid(numpy, column, rows)
     factor = _NANOSECONDS[column.of]
     limit = (2**63 - 1) // factor
     outside = valid & ((values > limit) | (values < -limit))
@@ -105,26 +103,24 @@ def _times(numpy: Any, pandas: Any, column: FrameColumn, rows: int, strict: bool
 
 
 def _dates(numpy: Any, column: FrameColumn, rows: int) -> Any:
-    days = _joined(numpy, column, rows, "<i4").tolist()
-    valid = _all_valid(numpy, column, rows).tolist()
+    days = _values(numpy, column, rows, "<i4").tolist()
+    valid = _valid(numpy, column, rows).tolist()
     dates = numpy.empty(rows, object)
     dates[:] = [_EPOCH + datetime.timedelta(day) if ok else None for day, ok in zip(days, valid)]
     return dates
 
 
 def _objects(numpy: Any, column: FrameColumn, rows: int, decode: Callable[[bytes], Any]) -> Any:
-    values = numpy.empty(rows, object)
-    at = 0
-    for chunk in column.chunks:
+    def read(chunk: Chunk) -> Any:
         codes = numpy.frombuffer(chunk.buffers["codes"], "<i4", chunk.rows)
         ends: List[int] = numpy.frombuffer(chunk.buffers["offsets"], "<i8").tolist()
         data = bytes(chunk.buffers["data"])
         distinct = numpy.empty(len(ends), object)  # the last stays None, and the code -1 refers to it
         for i, (begin, end) in enumerate(zip(ends, ends[1:])):
             distinct[i] = decode(data[begin:end])
-        values[at : at + chunk.rows] = distinct[codes]
-        at += chunk.rows
-    return values
+        return distinct[codes]
+
+    return _join(numpy, column, rows, object, read)
 
 
 _OBJECTS: Dict[str, Callable[[bytes], Any]] = {
@@ -135,27 +131,27 @@ _OBJECTS: Dict[str, Callable[[bytes], Any]] = {
 }
 
 
-def _joined(numpy: Any, column: FrameColumn, rows: int, kind: str) -> Any:
-    values = numpy.empty(rows, kind)
+def _values(numpy: Any, column: FrameColumn, rows: int, stored: str, kind: Any = None) -> Any:
+    """Return the values of all chunks, as `kind` if that is not how they are stored."""
+    kind = stored if kind is None else kind
+    return _join(numpy, column, rows, kind, lambda chunk: numpy.frombuffer(chunk.buffers["values"], stored, chunk.rows))
+
+
+def _valid(numpy: Any, column: FrameColumn, rows: int) -> Any:
+    def read(chunk: Chunk) -> Any:
+        return numpy.frombuffer(chunk.buffers["valid"], "?", chunk.rows) if "valid" in chunk.buffers else True
+
+    return _join(numpy, column, rows, "?", read)
+
+
+def _join(numpy: Any, column: FrameColumn, rows: int, kind: Any, read: Callable[[Chunk], Any]) -> Any:
+    """Return one array of what `read` makes of each chunk."""
+    array = numpy.empty(rows, kind)
     at = 0
     for chunk in column.chunks:
-        values[at : at + chunk.rows] = numpy.frombuffer(chunk.buffers["values"], kind, chunk.rows)
+        array[at : at + chunk.rows] = read(chunk)
         at += chunk.rows
-    return values
-
-
-def _valid(numpy: Any, chunk: Chunk) -> Any:
-    return numpy.frombuffer(chunk.buffers["valid"], "?", chunk.rows)
-
-
-def _all_valid(numpy: Any, column: FrameColumn, rows: int) -> Any:
-    valid = numpy.ones(rows, "?")
-    at = 0
-    for chunk in column.chunks:
-        if "valid" in chunk.buffers:
-            valid[at : at + chunk.rows] = _valid(numpy, chunk)
-        at += chunk.rows
-    return valid
+    return array
 
 
 # ── The other way ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,10 +211,6 @@ def _normalize(numpy: Any, pandas: Any, series: Any) -> Tuple[Any, _ColumnKind]:
     return series, _kind_of(numpy, pandas, series)
 
 
-def _bytes(series: Any) -> Tuple[Any, _ColumnKind]:
-    return series, _ColumnKind("bytes")
-
-
 def _decimals(series: Any) -> Tuple[Any, _ColumnKind]:
     """Write decimals as text, with as many digits as the longest needs."""
     whole = fraction = 0
@@ -234,7 +226,7 @@ def _decimals(series: Any) -> Tuple[Any, _ColumnKind]:
     )
 
 
-def _nested(series: Any) -> Tuple[Any, _ColumnKind]:
+def _nest_as_json(series: Any) -> Tuple[Any, _ColumnKind]:
     """Write lists, arrays and objects as JSON."""
     if not all(isinstance(value, (list, tuple, dict)) or hasattr(value, "tolist") for value in series[series.notna()]):
         raise TypeError("of several types")
@@ -249,9 +241,9 @@ def _plain(value: Any) -> Any:
 
 
 _OBJECT_KINDS: Dict[str, Callable[[Any], Tuple[Any, _ColumnKind]]] = {
-    "bytes": _bytes,
+    "bytes": lambda series: (series, _ColumnKind("bytes")),
     "decimal": _decimals,
-    "mixed": _nested,
+    "mixed": _nest_as_json,
 }
 
 
@@ -282,7 +274,7 @@ def _part_of(kind: Any, name: str) -> Any:
 def _buffers(numpy: Any, series: Any, kind: _ColumnKind) -> Dict[str, Any]:
     missing = series.isna().to_numpy(dtype=bool)
     if kind.kind in _OBJECTS:
-        return _coded(numpy, series, missing)
+        return _encode(numpy, series, missing)
     if kind.kind == "number":
         values = series.to_numpy(dtype=numpy.dtype(kind.of), na_value=0) if missing.any() else series.to_numpy()
         values = values.astype(kind.of, copy=False)
@@ -297,16 +289,16 @@ def _buffers(numpy: Any, series: Any, kind: _ColumnKind) -> Dict[str, Any]:
     return buffers
 
 
-def _coded(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
+def _encode(numpy: Any, series: Any, missing: Any) -> Dict[str, Any]:
     codes = numpy.full(len(series), -1, "<i4")
     positions: Dict[bytes, int] = {}
     for at, value in enumerate(series.to_numpy(dtype=object).tolist()):
         if not missing[at]:
-            codes[at] = positions.setdefault(_encoded(value), len(positions))
+            codes[at] = positions.setdefault(_to_bytes(value), len(positions))
     offsets = numpy.cumsum([0, *map(len, positions)], dtype="<i8")
     return {"codes": codes.view("u1").data, "offsets": offsets.view("u1").data, "data": b"".join(positions)}
 
 
-def _encoded(value: Any) -> bytes:
+def _to_bytes(value: Any) -> bytes:
     """Encode a value; anything but text and bytes as its `str`."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

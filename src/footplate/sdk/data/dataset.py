@@ -61,11 +61,7 @@ class FileDatasetFactory:
 
     @staticmethod
     def upload_directory(
-        src_dir: str,
-        target: Any,
-        pattern: Optional[str] = None,
-        overwrite: bool = False,
-        show_progress: bool = True,
+        src_dir: str, target: Any, pattern: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> FileDataset:
         """Upload a directory to a datastore, and make a dataset of it.
 

@@ -14,13 +14,7 @@ from footplate.sdk.data.datastore_kinds import (
     S3Datastore,
     SqlDatastore,
 )
-from footplate.sdk.data.registration import (
-    KINDS,
-    check_name,
-    datastore_from_view,
-    register_kind,
-    register_sql,
-)
+from footplate.sdk.data.registration import KINDS, check_name, datastore_from_view, register_kind, register_sql
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.wrong_types import explained

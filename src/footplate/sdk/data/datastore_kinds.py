@@ -126,11 +126,7 @@ class AbstractDatastore:
         return self.path(target_path)
 
     def download(
-        self,
-        target_path: str,
-        prefix: Optional[str] = None,
-        overwrite: bool = False,
-        show_progress: bool = True,
+        self, target_path: str, prefix: Optional[str] = None, overwrite: bool = False, show_progress: bool = True
     ) -> int:
         """Download files with their whole path. Finding none is not an error.
 
@@ -384,23 +380,13 @@ class SqlDatastore(AbstractDatastore):
     def database_name(self) -> str:
         return str(self._view.location["database"])
 
-    def upload(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self._no_files()
-
-    def upload_files(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self._no_files()
-
-    def download(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self._no_files()
-
-    def path(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise self._no_files()
-
-    def _no_files(self) -> UserErrorException:
-        return UserErrorException(
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise UserErrorException(
             f"datastore {self.name!r} is a database, which has rows, not files",
             hint="read it with Dataset.Tabular.from_sql_query((datastore, 'SELECT …'))",
         )
+
+    upload = upload_files = download = path = _refuse
 
 
 class HttpDatastore(AbstractDatastore):

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, Dict, Iterable, Sequence
+from typing import Any, Callable, Dict, Iterable, Sequence
 
 from footplate.domain.tables.expressions import literal
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating
+
+
+def _binary(operation: str) -> Callable[[Expression, Any], Expression]:
+    """Return a method that combines an expression with a value or another expression."""
+    return lambda self, other: Expression({"op": operation, "args": [self.data, _plain(other)]})
+
+
+def _unary(operation: str) -> Callable[[Expression], Expression]:
+    return lambda self: Expression({"op": operation, "args": [self.data]})
 
 
 class Expression:
@@ -18,66 +27,28 @@ class Expression:
     def __init__(self, data: Dict[str, Any]) -> None:
         self.data = data
 
-    def _with(self, op: str, other: Any) -> Expression:
-        return Expression({"op": op, "args": [self.data, _plain(other)]})
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
-        return self._with("==", other)
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
-        return self._with("!=", other)
-
-    def __lt__(self, other: Any) -> Expression:
-        return self._with("<", other)
-
-    def __le__(self, other: Any) -> Expression:
-        return self._with("<=", other)
-
-    def __gt__(self, other: Any) -> Expression:
-        return self._with(">", other)
-
-    def __ge__(self, other: Any) -> Expression:
-        return self._with(">=", other)
-
-    def __and__(self, other: Expression) -> Expression:
-        return self._with("and", other)
-
-    def __or__(self, other: Expression) -> Expression:
-        return self._with("or", other)
-
-    def __invert__(self) -> Expression:
-        return Expression({"op": "not", "args": [self.data]})
+    __eq__ = _binary("==")  # type: ignore[assignment]  # pyright: ignore
+    __ne__ = _binary("!=")  # type: ignore[assignment]  # pyright: ignore
+    __lt__ = _binary("<")
+    __le__ = _binary("<=")
+    __gt__ = _binary(">")
+    __ge__ = _binary(">=")
+    __and__ = _binary("and")
+    __or__ = _binary("or")
+    __add__ = _binary("+")
+    __sub__ = _binary("-")
+    __mul__ = _binary("*")
+    __truediv__ = _binary("/")
+    starts_with = _binary("starts_with")
+    ends_with = _binary("ends_with")
+    contains = _binary("contains")
+    __invert__ = _unary("not")
+    is_null = _unary("is_null")
+    length = _unary("length")  # the number of characters of a text
 
     def isin(self, values: Iterable[Any]) -> Expression:
-        return Expression({"op": "isin", "args": [self.data, {"value": [_choice(v) for v in values]}]})
-
-    def is_null(self) -> Expression:
-        return Expression({"op": "is_null", "args": [self.data]})
-
-    def starts_with(self, text: str) -> Expression:
-        return self._with("starts_with", text)
-
-    def ends_with(self, text: str) -> Expression:
-        return self._with("ends_with", text)
-
-    def contains(self, text: str) -> Expression:
-        return self._with("contains", text)
-
-    def length(self) -> Expression:
-        """Return the number of characters of a text."""
-        return Expression({"op": "length", "args": [self.data]})
-
-    def __add__(self, other: Any) -> Expression:
-        return self._with("+", other)
-
-    def __sub__(self, other: Any) -> Expression:
-        return self._with("-", other)
-
-    def __mul__(self, other: Any) -> Expression:
-        return self._with("*", other)
-
-    def __truediv__(self, other: Any) -> Expression:
-        return self._with("/", other)
+        choices = [_plain(value) for value in values]  # values as they are; times are expressions
+        return Expression({"op": "isin", "args": [self.data, {"value": [c.get("value", c) for c in choices]}]})
 
     def __bool__(self) -> bool:
         raise UserErrorException(
@@ -109,9 +80,3 @@ def _plain(value: Any) -> Dict[str, Any]:
         return value.data
     with translating({"invalid": UserErrorException}):
         return literal(value)
-
-
-def _choice(value: Any) -> Any:
-    """Return one of several values unchanged, unless it is a time."""
-    plain = _plain(value)
-    return plain.get("value", plain)

@@ -115,7 +115,7 @@ class FileDataset(AbstractDataset):
         """
         arguments = {
             "definition": self._definition,
-            "listing": self._pinned_listing(scratch),
+            "listing": self._fetch_pinned_listing(scratch),
             "digest": self._view.listing if self._view else None,
             "stores": self._stores(),
             "target": at,

@@ -20,7 +20,7 @@ IMAGE, LABEL = "image_url", "label"
 _DATASTORE = "amldatastore://"
 
 
-def labeled_images(table: TabularDataset, workspace: Optional[Workspace]) -> Any:
+def open_labeled_images(table: TabularDataset, workspace: Optional[Workspace]) -> Any:
     """Return a torch Dataset of (image tensor, label) pairs; Azure's exports call the columns image_url and label.
 
     An image is the path of a file, an address, or AmlDatastore://<datastore>/<path>.
@@ -69,12 +69,12 @@ def _content(workspace: Optional[Workspace], address: str) -> bytes:
         with urllib.request.urlopen(address) as reply:
             return reply.read()
     if address.lower().startswith(_DATASTORE):
-        address = _downloaded(workspace, address[len(_DATASTORE) :])
+        address = _download(workspace, address[len(_DATASTORE) :])
     with open(address, "rb") as file:
         return file.read()
 
 
-def _downloaded(workspace: Optional[Workspace], place: str) -> str:
+def _download(workspace: Optional[Workspace], place: str) -> str:
     name, _, path = place.partition("/")
     if workspace is None:
         raise UserErrorException(f"the workspace of datastore {name!r} is not known", hint="register the dataset first")

@@ -26,7 +26,7 @@ def definition_of(path: Any) -> Tuple[Dict[str, Any], Optional[Any]]:
 
 def sources(path: Any) -> Iterator[Source]:
     if isinstance(path, str):
-        yield {"url": _checked_url(path)}, None
+        yield {"url": _check_url(path)}, None
     elif isinstance(path, (DataReference, DataPath)):
         yield _datastore_source(path.datastore, path.path_on_datastore), path.datastore
     elif isinstance(path, AbstractDatastore):
@@ -48,7 +48,7 @@ def _datastore_source(datastore: Any, path: Any) -> Dict[str, str]:
     return {"datastore": datastore.name, "path": (path or "").strip("/")}
 
 
-def _checked_url(url: str) -> str:
+def _check_url(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise _not_a_path(url)

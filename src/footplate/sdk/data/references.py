@@ -59,7 +59,7 @@ class DataReference:
             raise UserErrorException(f"mode is {mode!r}", hint=f"use one of {', '.join(_MODES)}")
         self.datastore = datastore
         self.path_on_datastore = path_on_datastore
-        self.data_reference_name = _checked(data_reference_name) or _auto_name(datastore, path_on_datastore)
+        self.data_reference_name = _check_name(data_reference_name) or _auto_name(datastore, path_on_datastore)
         self.mode = mode
         self.path_on_compute = path_on_compute
         self.overwrite = overwrite
@@ -283,7 +283,7 @@ class DataPathComputeBinding:
         return DataReference.create(data_reference_name, datapath, self)
 
 
-def _checked(name: Optional[str]) -> Optional[str]:
+def _check_name(name: Optional[str]) -> Optional[str]:
     if name is not None and not _NAME.fullmatch(name):
         raise UserErrorException(
             f"data_reference_name is {name!r}", hint="use letters, digits and '_', not beginning with a digit"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import tempfile
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, Optional, Sequence, Tuple, Union, cast
 
 from footplate.domain.tables import tabular
 from footplate.domain.tables.expressions import apply, literal
@@ -25,10 +25,7 @@ from footplate.sdk.values.wrong_types import explained
 if TYPE_CHECKING:
     from footplate.sdk.data.tabular_dataset import TabularDataset
 
-_REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
-_EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
 _INVALID: Kinds = {"invalid": UserErrorException}
-_PREVIEW_ROWS = 10
 _PARTITION_LENGTHS = (
     ("ss", timedelta(seconds=1)),
     ("mm", timedelta(minutes=1)),
@@ -173,7 +170,7 @@ class TableSteps(AbstractDataset):
 
     def _without_timestamps(self, lost: Sequence[str]) -> TabularDataset:
         remaining = {role: name for role, name in self._timestamps().items() if name not in lost}
-        return self._changed(timestamps=remaining)
+        return self._with_parts(timestamps=remaining)
 
     # ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -223,7 +220,7 @@ class TableSteps(AbstractDataset):
                 f"timestamp and partition_timestamp are both {fine!r}", hint="give two columns, or only one of them"
             )
         named = {role: name for role, name in (("fine", fine), ("coarse", coarse)) if name is not None}
-        dataset = self._changed(timestamps=named)
+        dataset = self._with_parts(timestamps=named)
         if validate:
             dataset._check_times()
         return dataset
@@ -395,20 +392,19 @@ class TableSteps(AbstractDataset):
     def _pin(self, workspace: Any) -> Optional[str]:
         if self._definition["format"]["kind"] == "sql":
             return None
-        return self._pinned() or super()._pin(workspace)
+        return self._pinned_digest() or super()._pin(workspace)
 
-    def _pinned(self) -> Optional[str]:
+    def _pinned_digest(self) -> Optional[str]:
         """Return the digest of the pinned listing. A dataset derived from a version has the version's files."""
-        return super()._pinned() or self._definition.get("listing")
+        return super()._pinned_digest() or self._definition.get("listing")
 
     def _with(self, step: Dict[str, Any]) -> TabularDataset:
-        return self._changed(steps=[*(self._definition.get("steps") or ()), step])
+        return self._with_parts(steps=[*(self._definition.get("steps") or ()), step])
 
-    def _changed(self, **parts: Any) -> TabularDataset:
-        pinned = self._pinned()
+    def _with_parts(self, **parts: Any) -> TabularDataset:
+        pinned = self._pinned_digest()
         listing = {"listing": pinned} if pinned else {}
-        changed: Any = type(self)(dict(self._definition, **listing, **parts, **self._origin()), self._workspace)
-        return changed
+        return cast("TabularDataset", self._derive(**listing, **parts))
 
     def _inspect(self, first_rows: bool) -> Dict[str, Any]:
         with self._temporary_directory() as aside:
@@ -424,7 +420,7 @@ class TableSteps(AbstractDataset):
         return {
             "definition": self._definition,
             "stores": self._stores(),
-            "listing": self._pinned_listing(aside),
+            "listing": self._fetch_pinned_listing(aside),
             "cache": worker_client.cache_folder(),
         }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
-from datetime import timedelta
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
 
 from footplate.content.frames import Frame, read_frame
@@ -17,12 +16,7 @@ from footplate.sdk.data.profile_config import ProfileConfig
 from footplate.sdk.data.store_access import store_spec
 from footplate.sdk.data.table_steps import TableSteps
 from footplate.sdk.display import notebooks
-from footplate.sdk.exceptions import (
-    AzureMLException,
-    DatasetExecutionError,
-    Kinds,
-    UserErrorException,
-)
+from footplate.sdk.exceptions import AzureMLException, DatasetExecutionError, Kinds, UserErrorException
 from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.session import translating
 from footplate.sdk.values.warn import warn_without_effect, without_effect
@@ -30,17 +24,7 @@ from footplate.sdk.values.wrong_types import explained, shown
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
-_INVALID: Kinds = {"invalid": UserErrorException}
 _PREVIEW_ROWS = 10
-_PARTITION_LENGTHS = (
-    ("ss", timedelta(seconds=1)),
-    ("mm", timedelta(minutes=1)),
-    ("HH", timedelta(hours=1)),
-    ("dd", timedelta(days=1)),
-    ("MM", timedelta(days=31)),
-    ("yyyy", timedelta(days=366)),
-)
-"""How much later than its partition's time a row may be, by the finest time unit in the path."""
 
 
 @explained
@@ -109,9 +93,8 @@ class TabularDataset(TableSteps):
             if worker_client.worker_command() is not None:
                 target = os.path.join(aside, "frame")
                 answer = self._call_worker("write_frame", aside, strict=strict, target=target)
-                return read_frame(target), answer[
-                    "warnings"
-                ]  # memory-mapped, so it stays readable after the file is deleted
+                # Memory-mapped, so it stays readable after the file is deleted.
+                return read_frame(target), answer["warnings"]
             with translating(_EXECUTION):
                 frame, messages = worker_client.import_worker().tables().read(strict=strict, **self._arguments(aside))
             return frame, messages
@@ -216,9 +199,9 @@ class TabularDataset(TableSteps):
             def load(table: TabularDataset) -> None:
                 image, label = table.to_torchvision()[0]
         """
-        from footplate.sdk.data.labeled_images import labeled_images  # noqa: PLC0415  # only tables of images need it
+        from footplate.sdk.data.labeled_images import open_labeled_images  # noqa: PLC0415  # only for tables of images
 
-        return labeled_images(self, self._workspace)
+        return open_labeled_images(self, self._workspace)
 
     def to_spark_dataframe(self) -> NoReturn:
         """Raise an error: Footplate has no Spark.

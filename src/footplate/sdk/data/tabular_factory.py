@@ -153,10 +153,7 @@ class TabularDatasetFactory:
 
     @staticmethod
     def from_sql_query(
-        query: Any,
-        validate: bool = True,
-        set_column_types: Optional[Mapping[str, Any]] = None,
-        query_timeout: int = 30,
+        query: Any, validate: bool = True, set_column_types: Optional[Mapping[str, Any]] = None, query_timeout: int = 30
     ) -> TabularDataset:
         """Create a dataset from a query.
 

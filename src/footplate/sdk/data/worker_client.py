@@ -34,7 +34,8 @@ def call(verb: str, arguments: Mapping[str, Any], report: Optional[Report] = Non
     argv = worker_command()
     with translating(_KINDS):
         if argv is not None:
-            return _call_worker(argv, verb, arguments, report)
+            with _start(argv) as process:
+                return _exchange(process, verb, arguments, report)
         return import_worker().perform(verb, arguments, report)
 
 
@@ -87,11 +88,6 @@ def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
         except BaseException:
             process.__exit__(None, None, None)
             raise
-
-
-def _call_worker(argv: List[str], verb: str, arguments: Mapping[str, Any], report: Optional[Report]) -> Any:
-    with _start(argv) as process:
-        return _exchange(process, verb, arguments, report)
 
 
 def _start(argv: List[str]) -> subprocess.Popen[str]:

@@ -16,11 +16,7 @@ from footplate.sdk.environments.definition import definition, fill
 from footplate.sdk.environments.fields import EnvironmentFields
 from footplate.sdk.environments.image_details import DockerImageDetails
 from footplate.sdk.environments.requirement_files import requirement_lines
-from footplate.sdk.environments.sections import (
-    ContainerRegistry,
-    DockerBuildContext,
-    registry_from,
-)
+from footplate.sdk.environments.sections import ContainerRegistry, DockerBuildContext, registry_from
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional
 
-from footplate.sdk.environments.sections import (
-    DatabricksSection,
-    DockerSection,
-    PythonSection,
-    RSection,
-    SparkSection,
-)
+from footplate.sdk.environments.sections import DatabricksSection, DockerSection, PythonSection, RSection, SparkSection
 from footplate.sdk.values.checked_attributes import Checked
 
 
