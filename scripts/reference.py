@@ -175,7 +175,7 @@ def rights_page(_: str) -> str:
 
 # ── The "may import" column of the map ────────────────────────────────────────────────────────────────────────────────
 
-BASE = ("errors", "environ", "lazy", "disk", "backoff", "pip_settings")
+BASE = ("errors", "environ", "lazy", "disk", "background", "backoff", "pip_settings")
 _ROW = re.compile(r"^(\| `(\w+)(?:/|\.py)` \| [^|]* \|)[^|]*\|$", re.MULTILINE)
 
 

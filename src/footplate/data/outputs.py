@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import FrozenSet, NamedTuple, Tuple
 
+from footplate.background import Loop
 from footplate.data.stores.base import FileStore, Report
 from footplate.data.transfer.batch import Overwrite, local_files, upload
 from footplate.domain.store_names import clean_folder, join
@@ -71,18 +72,15 @@ class OutputUploader:
         self._sent = _read(self._notes)
         self._turn = threading.Lock()
         self._kept: set[str] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="footplate-output", daemon=True)
+        self._loop = Loop("footplate-output", self._send_finished, first=_LOOK_SECONDS)
 
     def start(self) -> OutputUploader:
-        self._thread.start()
+        self._loop.start()
         return self
 
     def finish(self, report: Report | None = None) -> None:
         """Send everything that is left, open or not. A missing folder means that nothing was written."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self._loop.stop()
         self.send(math.inf, report)
 
     @property
@@ -90,10 +88,10 @@ class OutputUploader:
         """Names in the folder that existed in the store before, written by somebody else, and were not overwritten."""
         return sorted(self._kept)
 
-    def _work(self) -> None:
-        while not self._stop.wait(_LOOK_SECONDS):
-            with contextlib.suppress(FootplateError, OSError):
-                self.send(time.time() - QUIET_SECONDS)
+    def _send_finished(self) -> float:
+        with contextlib.suppress(FootplateError, OSError):
+            self.send(time.time() - QUIET_SECONDS)
+        return _LOOK_SECONDS
 
     def send(self, until: float, report: Report | None = None) -> None:
         """Send files that have changed since they were sent, and that were last written to no later than `until`."""
@@ -101,7 +99,7 @@ class OutputUploader:
             due = list(self._due(until))
             for batch in (due[at : at + _BATCH] for at in range(0, len(due), _BATCH)):
                 self._send(batch, report)
-                if self._stop.is_set() and until != math.inf:
+                if self._loop.is_stopping and until != math.inf:
                     return
 
     def _due(self, until: float) -> Iterator[_Due]:

@@ -10,11 +10,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import webbrowser
 from typing import Any, Dict, List, Optional, Sequence, Union
 
+from footplate.background import Loop
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
 from footplate.sdk.run import Run
@@ -62,11 +62,11 @@ class Tensorboard:
                 raise UserErrorException(f"runs holds {run!r}", hint="pass a run, or a list of runs")
         self._root = local_root or tempfile.mkdtemp(prefix="tensorboard")
         self._followers = [_Follower(run, self._root, use_display_name) for run in listed]
+        self._pending: List[_Follower] = []
         self._port = port
         self._process: Optional[subprocess.Popen[bytes]] = None
         self._url = ""
-        self._stopping = threading.Event()
-        self._thread: Optional[threading.Thread] = None
+        self._loop = Loop("tensorboard-logs", self._follow, first=POLL_SECONDS)
 
     def start(self, start_browser: bool = False) -> str:
         """Start TensorBoard. A second call returns the same address.
@@ -87,9 +87,8 @@ class Tensorboard:
             for follower in self._followers:
                 follower.copy()
             self._url = self._launch()
-            self._stopping.clear()
-            self._thread = threading.Thread(target=self._follow, name="tensorboard-logs", daemon=True)
-            self._thread.start()
+            self._pending = list(self._followers)
+            self._loop.start()
             atexit.register(self.stop)
             print(self._url)
             if start_browser:
@@ -99,13 +98,11 @@ class Tensorboard:
     def stop(self) -> None:
         """Stop TensorBoard. The copied files stay."""
         atexit.unregister(self.stop)
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._loop.stop()
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
-        self._thread = self._process = None
+        self._process = None
 
     def _launch(self) -> str:
         command = [sys.executable, "-m", "tensorboard.main", "--logdir", self._root, "--port", str(self._port)]
@@ -128,10 +125,9 @@ class Tensorboard:
         hint = "choose another port: Tensorboard(runs, port=0)" if re.search(r"\bport\b", _text(log)) else INSTALL
         raise AzureMLException(f"TensorBoard did not start:\n{_text(log).strip()}", hint=hint)
 
-    def _follow(self) -> None:
-        pending = list(self._followers)
-        while pending and not self._stopping.wait(POLL_SECONDS):
-            pending = [follower for follower in pending if not follower.copy()]
+    def _follow(self) -> Optional[float]:
+        self._pending = [follower for follower in self._pending if not follower.copy()]
+        return POLL_SECONDS if self._pending else None
 
 
 def _text(path: str) -> str:

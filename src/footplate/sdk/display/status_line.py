@@ -6,6 +6,7 @@ Nothing of it reaches a pipe, a file or a terminal that cannot move its cursor.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ import threading
 import time
 from typing import Callable, Generator, Iterator
 
+from footplate.background import Loop
 from footplate.domain.text import cut, duration, size
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -36,20 +38,19 @@ class Live:
         self._text = ""
         self._since = 0.0
         self._is_drawn = False
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._draw_forever, name="live-line", daemon=True)
+        self._frames = itertools.cycle(_FRAMES)
+        self._loop = Loop("live-line", self._draw_next, first=_TICK_SECONDS)
 
     def __enter__(self) -> Live:
         self._is_possible = self._is_possible and _only.acquire(blocking=False)
         if self._is_possible:
-            self._thread.start()
+            self._loop.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._loop.stop()
         self.hide()
         if self._is_possible:
-            self._thread.join()
             _only.release()
 
     def show(self, text: str) -> None:
@@ -71,14 +72,13 @@ class Live:
             self._erase()
             yield
 
-    def _draw_forever(self) -> None:
-        frame = 0
-        while not self._over.wait(_TICK_SECONDS):
-            frame = (frame + 1) % len(_FRAMES)
-            with self._guard:
-                passed = time.monotonic() - self._since
-                if self._text and passed >= _SHY_SECONDS and not self._over.is_set():
-                    self._draw(f"{_FRAMES[frame]} {self._text}", f"  {duration(passed)}")
+    def _draw_next(self) -> float:
+        frame = next(self._frames)
+        with self._guard:
+            passed = time.monotonic() - self._since
+            if self._text and passed >= _SHY_SECONDS and not self._loop.is_stopping:
+                self._draw(f"{frame} {self._text}", f"  {duration(passed)}")
+        return _TICK_SECONDS
 
     def _draw(self, text: str, clock: str) -> None:
         room = shutil.get_terminal_size().columns - 1 - len(clock)  # a full line would wrap

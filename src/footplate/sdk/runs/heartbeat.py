@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict
 
+from footplate.background import Loop
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session
 
@@ -27,33 +28,28 @@ class Heartbeats:
     """The runs of this process that need heartbeats, and the thread that sends them."""
 
     def __init__(self, interval: float = INTERVAL) -> None:
-        self._interval = interval
         self._beats: Dict[str, Beat] = {}
         self._guard = threading.Lock()
-        self._thread: Optional[threading.Thread] = None
+        self._interval = interval
+        self._loop = Loop("footplate-heartbeat", self._send_all, first=interval)
 
     def add(self, run_id: str, beat: Beat) -> None:
         with self._guard:
             self._beats[run_id] = beat
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._send_forever, name="footplate-heartbeat", daemon=True)
-                self._thread.start()
+            self._loop.start()
 
     def remove(self, run_id: str) -> None:
         with self._guard:
             self._beats.pop(run_id, None)
 
-    def _send_forever(self) -> None:
-        pause = threading.Event()
-        while True:
-            pause.wait(self._interval)
-            with self._guard:
-                beats = dict(self._beats)
-                if not beats:
-                    self._thread = None
-                    return
-            for run_id, beat in beats.items():
-                self._send(run_id, beat)
+    def _send_all(self) -> float:
+        with self._guard:
+            beats = dict(self._beats)
+            if not beats:
+                self._loop.stop()
+        for run_id, beat in beats.items():
+            self._send(run_id, beat)
+        return self._interval
 
     def _send(self, run_id: str, beat: Beat) -> None:
         try:

@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Set
 
 from footplate import environ
 from footplate.api import ApiClient
+from footplate.background import Loop
 from footplate.client import home_folder
 from footplate.disk import FileLock, atomic_write
 from footplate.job import journal_format
@@ -220,18 +221,13 @@ def _listing(folder: str) -> List[str]:
 # ── The thread ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _spools: Set[Spool] = set()
-_wake = threading.Event()
-_thread: Optional[threading.Thread] = None
 _guard = threading.Lock()
 
 
 def ship_in_background(spool: Spool) -> None:
-    global _thread
     with _guard:
         _spools.add(spool)
-        if _thread is None or not _thread.is_alive():
-            _thread = threading.Thread(target=_ship_forever, name="footplate-shipper", daemon=True)
-            _thread.start()
+        _loop.start()
 
 
 def stop_shipping(spool: Spool) -> None:
@@ -239,25 +235,21 @@ def stop_shipping(spool: Spool) -> None:
         _spools.discard(spool)
 
 
-def _ship_forever() -> None:
-    global _thread
-    while True:
-        _wake.wait(INTERVAL)
-        with _guard:
-            spools = list(_spools)
-            if not spools:
-                _thread = None
-                return
-        for spool in spools:
-            _ship_quietly(spool)
+def _ship_all() -> float:
+    with _guard:
+        spools = list(_spools)
+        if not spools:
+            _loop.stop()
+    for spool in spools:
+        try:
+            spool.ship()
+        except (AzureMLException, OSError) as error:
+            # Nothing is lost: it is in the spool, and the next pass tries again.
+            _log.debug("not shipped now: %s", error)
+    return INTERVAL
 
 
-def _ship_quietly(spool: Spool) -> None:
-    try:
-        spool.ship()
-    except (AzureMLException, OSError) as error:
-        # Nothing is lost: it is in the spool, and the next pass tries again.
-        _log.debug("not shipped now: %s", error)
+_loop = Loop("footplate-shipper", _ship_all, first=INTERVAL)
 
 
 @atexit.register
@@ -275,8 +267,9 @@ def _ship_at_exit() -> None:
 
 def _after_fork_in_child() -> None:
     """Forget the spools: the parent's thread ships the files that this child creates in its directory."""
-    global _thread, _guard
-    _thread, _guard = None, threading.Lock()
+    global _guard, _loop
+    _guard = threading.Lock()
+    _loop = Loop("footplate-shipper", _ship_all, first=INTERVAL)
     _spools.clear()
 
 

@@ -7,10 +7,10 @@ a second while something changes and once a second otherwise; without services i
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import replace
 
+from footplate.background import Loop
 from footplate.domain.orders import Cause
 from footplate.domain.serving import rollouts
 from footplate.domain.serving.endpoints import (
@@ -54,40 +54,26 @@ class Keeper:
         self._gateway = gateway
         self._certificates = certificates
         self._publish = publish
-        self._wake = threading.Event()
-        self._stopping = False
         self._ended: set[str] = set()
         self._refused: dict[str, Cause] = {}
-        self._thread = threading.Thread(target=self._run, name="services", daemon=True)
+        self._loop = Loop("services", self._keep, first=SOON)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping = True
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._loop.stop(timeout=10)
 
     def wake(self) -> None:
         """Look at the services now."""
-        self._wake.set()
+        self._loop.wake()
 
-    def _run(self) -> None:
-        pause: float | None = SOON
-        while not self._stopping:
-            self._wake.wait(pause)
-            self._wake.clear()
-            if self._stopping:
-                return
-            try:
-                pause = self._look_at_all()
-            except FootplateError as error:
-                log.warning("services have to wait: %s", error.message)
-                pause = LATER
-            except Exception:
-                log.exception("looking at the services failed")
-                pause = LATER
+    def _keep(self) -> float | None:
+        try:
+            return self._look_at_all()
+        except FootplateError as error:
+            log.warning("services have to wait: %s", error.message)
+            return LATER
 
     def _look_at_all(self) -> float | None:
         """Look at every service once; return the pause before the next look, None for as long as nobody calls."""
@@ -111,7 +97,7 @@ class Keeper:
         if after is not record:
             after = self._store.endpoints.save(after)
             if after is None:
-                self._wake.set()  # somebody changed it meanwhile: look again
+                self._loop.wake()  # somebody changed it meanwhile: look again
                 return record
             self._announce(after)
         over = self._act(after)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from footplate.background import Loop
 from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs.events import WakeRun, WakeTimeReached
 from footplate.errors import Conflict, FootplateError, NotFound
@@ -34,19 +35,14 @@ class Alarms:
         self._clock = clock
         self._wall = wall
         self._due: list[tuple[float, str, float]] = []  # when to act, the run, the time in its record
-        self._changed = threading.Condition()
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
+        self._guard = threading.Lock()
+        self._loop = Loop("alarms", self._wake_next)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._loop.stop(timeout=10)
         self._clock.save()
 
     def set(self, record: RunRecord, effect: WakeRun) -> None:
@@ -56,25 +52,21 @@ class Alarms:
         self._add(when, record.id, effect.at)
 
     def _add(self, when: float, run: str, at: float) -> None:
-        with self._changed:
+        with self._guard:
             heapq.heappush(self._due, (when, run, at))
-            self._changed.notify_all()
+        self._loop.wake()
 
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._stopping and (not self._due or self._due[0][0] > self._clock()):
-                    self._changed.wait(self._seconds_left())
-                if self._stopping:
-                    return
-                _, run, at = heapq.heappop(self._due)
-            self._wake(run, at)
-
-    def _seconds_left(self) -> float | None:
-        if not self._due:
-            return None
-        self._clock.save()
-        return min(self._due[0][0] - self._clock(), LONGEST_SLEEP)
+    def _wake_next(self) -> float | None:
+        with self._guard:
+            if not self._due:
+                return None
+            seconds_left = self._due[0][0] - self._clock()
+            if seconds_left > 0:
+                self._clock.save()
+                return min(seconds_left, LONGEST_SLEEP)
+            _, run, at = heapq.heappop(self._due)
+        self._wake(run, at)
+        return 0.0
 
     def _wake(self, run: str, at: float) -> None:
         try:

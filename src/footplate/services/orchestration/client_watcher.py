@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable
 
+from footplate.background import Loop
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs import events
@@ -46,18 +46,13 @@ class ClientWatcher:
         self._last_beats: dict[str, float] = {}  # by run, of those with a client that sends heartbeats
         self._last_look = clock()
         self._suspects: set[str] = set()
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch_forever, name="clients", daemon=True)
+        self._loop = Loop("clients", self._watch)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._loop.stop(timeout=10)
 
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
@@ -69,7 +64,7 @@ class ClientWatcher:
         self._processes[record.id] = record.spec.process or ""
         if record.spec.heartbeats:
             self._last_beats.setdefault(record.id, self._clock())
-        self._wake.set()
+        self._loop.wake()
 
     def beat(self, run: str) -> None:
         """Take a heartbeat of a client."""
@@ -80,13 +75,13 @@ class ClientWatcher:
         self._processes.pop(run, None)
         self._last_beats.pop(run, None)
 
-    def _watch_forever(self) -> None:
-        while not self._stopping.is_set():
-            if not self._processes:
-                self._wake.wait()
-                self._wake.clear()
-            self._stopping.wait(self._seconds)
+    def _watch(self) -> float | None:
+        if not self._processes:
+            return None
+        self._loop.sleep(self._seconds)
+        if not self._loop.is_stopping:
             self._look()
+        return 0.0
 
     def _look(self) -> None:
         """End the runs whose process was gone at the last look as well: its last request may still be on its way."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from dataclasses import replace
 
+from footplate.background import RETRY_SECONDS, Loop
 from footplate.domain import queue
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunRecord, RunView, Stage, Waiting
@@ -26,25 +26,18 @@ class Scheduler:
         self._tell = tell
         self._decisions: dict[Target, tuple[SharedQueues, queue.Decision]] = {}  # the last ones
         self._dirty: set[tuple[str, str]] = set()
-        self._wake = threading.Condition()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._schedule_forever, name="scheduler", daemon=True)
+        self._loop = Loop("scheduler", self._schedule_next)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        with self._wake:
-            self._wake.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._loop.stop(timeout=10)
 
     def look_at(self, workspace: str, target: str) -> None:
         """Look at the queue of this target soon: a run may be able to start."""
-        with self._wake:
-            self._dirty.add((workspace, target))
-            self._wake.notify()
+        self._dirty.add((workspace, target))
+        self._loop.wake()
 
     def waiting(self, run: str) -> Waiting | None:
         """Return why a queued run waits and its queue position, as of the last look at the queue."""
@@ -59,24 +52,20 @@ class Scheduler:
         wait = decision.wait_of(ticket, position)
         return wait and Waiting(wait.reason, wait.position, wait.promised, ticket.nodes, ticket.gpus)
 
-    def _schedule_forever(self) -> None:
-        while True:
-            with self._wake:
-                while not self._dirty and not self._stopping.is_set():
-                    self._wake.wait()
-                if self._stopping.is_set():
-                    return
-                workspace, target = self._dirty.pop()
-            try:
-                self._schedule(workspace, target)
-                continue
-            except (Unavailable, OutOfSpace) as error:
-                log.warning("cannot look at the queue of %s: %s", target, error.message)
-            except Exception:
-                log.exception("looking at the queue of %s failed", target)
-            if self._stopping.wait(1.0):
-                return
-            self.look_at(workspace, target)
+    def _schedule_next(self) -> float | None:
+        if not self._dirty:
+            return None
+        workspace, target = self._dirty.pop()
+        try:
+            self._schedule(workspace, target)
+            return 0.0
+        except (Unavailable, OutOfSpace) as error:
+            log.warning("cannot look at the queue of %s: %s", target, error.message)
+        except Exception:
+            log.exception("looking at the queue of %s failed", target)
+        self._loop.sleep(RETRY_SECONDS)
+        self._dirty.add((workspace, target))
+        return 0.0
 
     def _schedule(self, workspace: str, target: str) -> None:
         now = time.time()

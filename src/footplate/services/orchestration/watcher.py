@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from footplate.background import Loop
 from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
@@ -70,18 +70,13 @@ class AgentWatcher:
         self._earlier: defaultdict[str, list[str]] = defaultdict(list)
         self._to_forget: dict[str, tuple[RunRecord, float]] = {}
         self._unsure: set[str] = set()
-        self._wake = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch_forever, name="watcher", daemon=True)
+        self._loop = Loop("watcher", self._watch)
 
     def start(self) -> None:
-        self._thread.start()
+        self._loop.start()
 
     def stop(self) -> None:
-        self._stopping.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=10)
+        self._loop.stop(timeout=10)
 
     # ── What it is told ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -92,12 +87,12 @@ class AgentWatcher:
                 known.pop(record.id, None)
         else:
             self._launched[record.id] = record
-            self._wake.set()
+            self._loop.wake()
 
     def doubt(self, run: str) -> None:
         """Resume the run soon: it is unknown whether its last event was stored and its effects were performed."""
         self._unsure.add(run)
-        self._wake.set()
+        self._loop.wake()
 
     def begin_attempt(self, record: RunRecord, effect: events.BeginAttempt) -> None:
         """Keep the last attempt's agents: the agents of the next attempt recover files that those could not ship."""
@@ -111,7 +106,7 @@ class AgentWatcher:
             return
         for handle in [*self._earlier.pop(record.id, []), *([record.handle] if record.handle else [])]:
             self._to_forget[handle] = (record, time.monotonic() + FORGET_SECONDS)
-            self._wake.set()
+            self._loop.wake()
 
     def take_up_leftovers(self, home: Path) -> None:
         """Forget agents of ended runs whose directories are left: the agent or the server was killed at the end."""
@@ -123,25 +118,19 @@ class AgentWatcher:
 
     # ── What it does ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _watch_forever(self) -> None:
-        while not self._stopping.is_set():
-            if self._is_idle():
-                self._wake.clear()
-                if self._is_idle():
-                    self._wake.wait()
-                continue
-            try:
-                self._watch_once()
-            except (Unavailable, OutOfSpace) as error:
-                log.warning("cannot watch the runs: %s", error.message)
-            except StoreAway as away:
-                log.warning("cannot watch the runs: %s", away.error.message)
-            except Exception:
-                log.exception("watching the agents failed")
-            self._stopping.wait(self._seconds)
-
-    def _is_idle(self) -> bool:
-        return not self._launched and not self._unsure and not self._to_forget
+    def _watch(self) -> float | None:
+        if not self._launched and not self._unsure and not self._to_forget:
+            return None
+        try:
+            self._watch_once()
+        except (Unavailable, OutOfSpace) as error:
+            log.warning("cannot watch the runs: %s", error.message)
+        except StoreAway as away:
+            log.warning("cannot watch the runs: %s", away.error.message)
+        except Exception:
+            log.exception("watching the agents failed")
+        self._loop.sleep(self._seconds)
+        return 0.0
 
     def _watch_once(self) -> None:
         self._forget_ended()

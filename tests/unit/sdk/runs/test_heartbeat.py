@@ -21,7 +21,7 @@ def test_heartbeats_continue_after_errors_until_the_run_is_removed() -> None:
     heartbeats.add("r", beat)
     wait_until(lambda: len(beats) >= 3)
     heartbeats.remove("r")
-    wait_until(lambda: heartbeats._thread is None)
+    wait_until(lambda: not heartbeats._loop.is_running)
     heartbeats.add("r", beat)
     seen = len(beats)
     wait_until(lambda: len(beats) > seen)
@@ -35,5 +35,5 @@ def test_a_run_that_the_server_has_ended_is_reported_once(caplog: pytest.LogCapt
     heartbeats.add("other", lambda: False)
     wait_until(lambda: "run r has ended at the server" in caplog.text)
     heartbeats.remove("other")
-    wait_until(lambda: heartbeats._thread is None)
+    wait_until(lambda: not heartbeats._loop.is_running)
     assert caplog.text.count("has ended") == 1

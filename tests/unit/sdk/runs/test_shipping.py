@@ -145,7 +145,7 @@ def test_only_spools_of_dead_owners_are_recovered(server: Any, tmp_path: Path):
     for spool in (alive, dead):
         Journal(spool.folder).log("m", 1.0)
     dead.watch(str(tmp_path / "logs"), "logs")
-    os.close(dead._lock)  # the kernel does this when a process dies
+    dead._lock.close()  # the kernel does this when a process dies
     recover(server)
     assert server.values("dead") == [1.0] and server.values("alive") == []
     assert server.streams["dead/logs/logs/a.txt"] == b"said"
@@ -156,7 +156,7 @@ def test_only_spools_of_dead_owners_are_recovered(server: Any, tmp_path: Path):
 def test_a_spool_for_another_server_is_left_alone(server: Any, tmp_path: Path):
     spool = Spool(server, "r")
     Journal(spool.folder).log("m", 1.0)
-    os.close(spool._lock)
+    spool._lock.close()
     other = Server()
     other.endpoint = "http://elsewhere"
     recover(other)  # type: ignore[arg-type]
@@ -171,7 +171,7 @@ def test_nothing_is_lost_while_the_server_is_away(server: Any, tmp_path: Path, c
     server.away = True
     with pytest.raises(ServiceException, match="away"):
         spool.ship()
-    os.close(spool._lock)
+    spool._lock.close()
     recover(server)
     assert "could not be shipped" in caplog.text and os.path.isdir(spool.folder)
     server.away = False
