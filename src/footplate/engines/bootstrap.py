@@ -73,7 +73,9 @@ def _fetch(endpoint: str, digest: str, token: str) -> bytes:
     """Download the archive and check its digest; retry while the server is away."""
     import random  # noqa: PLC0415  # a node that has the bundle does not wait for imports that only a download needs
 
-    until, pause, last = time.monotonic() + PATIENCE, PAUSES[0], ""
+    until = time.monotonic() + PATIENCE
+    pause = PAUSES[0]
+    last = ""
     while True:
         try:
             return _download(endpoint, digest, token)
@@ -181,14 +183,14 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
         version = sys.version.split()[0]
         _say(f"{sys.executable} is Python {version}, and Footplate needs 3.8\nhint: set the option python")
         return REFUSED
-    given = dict(zip(arguments[::2], arguments[1::2]))
+    values = dict(zip(arguments[::2], arguments[1::2]))
     home = _expanded(variables.get(NODE_HOME) or DEFAULT_HOME)
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, _stop)
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         os.makedirs(home, mode=0o700, exist_ok=True)
-        folder = find_bundle(home, given["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
+        folder = find_bundle(home, values["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
         os.environ[NODE_HOME] = home
         if variables.get(SHARED):
             os.environ[SHARED] = _expanded(variables[SHARED])

@@ -100,7 +100,8 @@ class LocalEngine:
         )
 
     def submit(self, request: LaunchRequest) -> str:
-        home, agents = str(request.body["home"]), cast("list[dict[str, Any]]", request.body["agents"])
+        home = str(request.body["home"])
+        agents = cast("list[dict[str, Any]]", request.body["agents"])
         folders = [NodeFolder(home, request.run, node, request.attempt) for node in range(len(agents))]
         try:
             started = [self._start(folder, agent, request) for folder, agent in zip(folders, agents, strict=True)]
@@ -121,20 +122,20 @@ class LocalEngine:
             raise Unavailable(f"the agents cannot be checked: {error}", "see: footplate server logs") from None
 
     def cancel(self, handle: str, grace: float) -> None:
-        known = _parse(handle)
-        if known is None:
+        fields = _parse(handle)
+        if fields is None:
             return
-        self._signal_agents(known, signal.SIGTERM)
-        timer = threading.Timer(grace, self._end_by_force, [known])
+        self._signal_agents(fields, signal.SIGTERM)
+        timer = threading.Timer(grace, self._end_by_force, [fields])
         timer.daemon = True
         timer.start()
 
     def forget(self, handle: str) -> bool:
         """Remove the directories of agents that were killed before they could do so themselves."""
-        known = _parse(handle)
-        if known is None:
+        fields = _parse(handle)
+        if fields is None:
             return True
-        removed = [_removed(folder) for folder in _folders(known)]
+        removed = [_removed(folder) for folder in _folders(fields)]
         return all(removed)
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,10 +149,12 @@ class LocalEngine:
             "log": folder.agent_log,
             "orders": agent["orders"],
         }
-        backoff, deadline, can_fork = Backoff(0.01, 0.5), time.monotonic() + _HOLDER_SECONDS, True
+        backoff = Backoff(0.01, 0.5)
+        deadline = time.monotonic() + _HOLDER_SECONDS
+        can_fork = True
         while True:
-            held = folder.take_lock()
-            if held is None:  # by an agent, or for a moment by a nursery that is dying
+            lock = folder.take_lock()
+            if lock is None:  # by an agent, or for a moment by a nursery that is dying
                 if (holder := _find_holder(folder)) is not None:
                     return holder
                 if time.monotonic() > deadline:
@@ -160,17 +163,17 @@ class LocalEngine:
                 continue
             try:
                 folder.forget_exit()
-                pid = self._assign(folder, message, held, can_fork)
+                pid = self._assign(folder, message, lock, can_fork)
                 if pid is not None:
                     identity = process_tree.identity(pid) or ""
                     with contextlib.suppress(OSError):  # a full disk: the agent lives, and writes it as well
-                        folder.write_holder(held, pid, identity, request.attempt)
+                        folder.write_holder(lock, pid, identity, request.attempt)
                     return {"pid": pid, "identity": identity}
                 can_fork = False
             finally:
                 # The agent holds the lock now. If the nursery died and it is unknown whether there is an agent, the
                 # lock tells.
-                os.close(held)
+                os.close(lock)
 
     def _assign(self, folder: NodeFolder, message: dict[str, Any], lock: int, can_fork: bool) -> int | None:
         with self._assigning:
@@ -188,11 +191,12 @@ class LocalEngine:
         return process_tree.alive(*agent) and self._assigned.get(agent[0], folder.path) == folder.path
 
     def _observe(self, handle: str) -> Observation:
-        known = _parse(handle)
-        if known is None:
+        fields = _parse(handle)
+        if fields is None:
             return Observation("gone")
-        agents, codes = _agents(known), dict[int, int | None]()
-        for node, (agent, folder) in enumerate(zip(agents, _folders(known), strict=True)):
+        agents = _agents(fields)
+        codes = dict[int, int | None]()
+        for node, (agent, folder) in enumerate(zip(agents, _folders(fields), strict=True)):
             if not self._serves(agent, folder):
                 # An agent removes its directory when it is done, and leaves its exit code when it is not; one that was
                 # killed leaves neither.
@@ -201,29 +205,29 @@ class LocalEngine:
             return Observation("exited", codes)
         return Observation("running", codes, tuple(node for node, code in codes.items() if code is None))
 
-    def _signal_agents(self, known: dict[str, Any], number: int) -> None:
+    def _signal_agents(self, fields: dict[str, Any], number: int) -> None:
         with self._assigning:
-            pairs = zip(_agents(known), _folders(known), strict=True)
+            pairs = zip(_agents(fields), _folders(fields), strict=True)
             process_tree.send([agent[0] for agent, folder in pairs if self._serves(agent, folder)], number)
 
-    def _end_by_force(self, known: dict[str, Any]) -> None:
+    def _end_by_force(self, fields: dict[str, Any]) -> None:
         """Kill the agents first, so that they start nothing new; then every process with the marker of their nodes."""
-        self._signal_agents(known, signal.SIGKILL)
-        folders = _folders(known)
+        self._signal_agents(fields, signal.SIGKILL)
+        folders = _folders(fields)
         process_tree.end(lambda: [pid for folder in folders for pid in process_tree.members(folder.marker())], 0.0)
 
 
 @functools.cache  # every submission asks, and GPU drivers are slow
 def machine_shape() -> Shape:
     """Return the shape of this machine, which every virtual node shares."""
-    found = host_info.describe()
-    return Shape(int(found["cpus"] or 1), found["memory"] / 2**30, int(found["gpus"]))
+    about = host_info.describe()
+    return Shape(int(about["cpus"] or 1), about["memory"] / 2**30, int(about["gpus"]))
 
 
 def _fitting(orders: NodeOrders | None) -> dict[str, Any] | None:
     """Return the orders as JSON; None if they are too long for a message. Then the agent requests them."""
-    found = None if orders is None else to_json(orders)
-    return found if len(json.dumps(found)) <= _LONGEST_ORDERS else None
+    document = None if orders is None else to_json(orders)
+    return document if len(json.dumps(document)) <= _LONGEST_ORDERS else None
 
 
 def _address(node: int, count: int) -> str:
@@ -243,15 +247,15 @@ def _removed(folder: NodeFolder) -> bool:
     if not folder.exists() or folder.read_exit() == 0:  # done, and kept because of FOOTPLATE_KEEP_WORK
         return True
     try:
-        held = folder.take_lock()
+        lock = folder.take_lock()
     except FileNotFoundError:  # its agent is removing it
         return False
-    if held is None:
+    if lock is None:
         return False
     try:
         folder.remove()
     finally:
-        os.close(held)
+        os.close(lock)
     return True
 
 
@@ -260,16 +264,18 @@ def _removed(folder: NodeFolder) -> bool:
 
 def _parse(handle: str) -> dict[str, Any] | None:
     try:
-        known = json.loads(handle)
-        return cast("dict[str, Any]", known) if known["home"] and known["run"] and known["agents"] else None
+        fields = json.loads(handle)
+        return cast("dict[str, Any]", fields) if fields["home"] and fields["run"] and fields["agents"] else None
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _agents(known: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(int(agent["pid"]), str(agent["identity"])) for agent in known["agents"]]
+def _agents(fields: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(int(agent["pid"]), str(agent["identity"])) for agent in fields["agents"]]
 
 
-def _folders(known: dict[str, Any]) -> list[NodeFolder]:
-    home, run, attempt = str(known["home"]), str(known["run"]), int(known.get("attempt", 1))
-    return [NodeFolder(home, run, node, attempt) for node in range(len(known["agents"]))]
+def _folders(fields: dict[str, Any]) -> list[NodeFolder]:
+    home = str(fields["home"])
+    run = str(fields["run"])
+    attempt = int(fields.get("attempt", 1))
+    return [NodeFolder(home, run, node, attempt) for node in range(len(fields["agents"]))]

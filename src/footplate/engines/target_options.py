@@ -34,10 +34,10 @@ def check_options(engine: Engine, options: Mapping[str, Any]) -> None:
 
     Values of the engine's own options are checked by its `prepare`.
     """
-    known = {**engine.options, **EVERY_ENGINE}
+    options_of_engine = {**engine.options, **EVERY_ENGINE}
     for name in options:
-        if name not in known:
-            raise InvalidInput(f"the engine {engine.name!r} has no option {name!r}", _hint(name, known))
+        if name not in options_of_engine:
+            raise InvalidInput(f"the engine {engine.name!r} has no option {name!r}", _hint(name, options_of_engine))
     for name, (is_valid, hint) in _CHECKS.items():
         if options.get(name) is not None and not is_valid(options[name]):
             raise InvalidInput(f"the option {name!r} is {options[name]!r}", hint)
@@ -63,10 +63,10 @@ def check_run_options(engine: Engine, target: str, options: Mapping[str, Any]) -
     check_options(engine, options)
 
 
-def _hint(name: str, known: Mapping[str, str], opening: str = "its options are ") -> str:
-    near = difflib.get_close_matches(name, known, 1, 0.7)
+def _hint(name: str, meanings: Mapping[str, str], opening: str = "its options are ") -> str:
+    near = difflib.get_close_matches(name, meanings, 1, 0.7)
     guess = f"did you mean {near[0]}? " if near else ""
-    return guess + opening + ", ".join(f"{each} ({meaning})" for each, meaning in known.items())
+    return guess + opening + ", ".join(f"{each} ({meaning})" for each, meaning in meanings.items())
 
 
 def _is_number(value: Any) -> bool:

@@ -69,9 +69,9 @@ def load(name: str) -> Builder:
 
 def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh: bool = False) -> Lock:
     """Return the lock of this content: resolved once, then kept until a `refresh`."""
-    spec, found = extract_logins(spec)
-    if found.known:
-        settings = replace(settings, logins=Logins({**settings.logins.known, **found.known}))
+    spec, logins = extract_logins(spec)
+    if logins.by_address:
+        settings = replace(settings, logins=Logins({**settings.logins.by_address, **logins.by_address}))
     say = settings.logins.listen(say)
     if settings.indexes != ("any",):
         from footplate.environments import index_policy  # noqa: PLC0415  # lazy: most servers restrict nothing
@@ -107,8 +107,8 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     from footplate.environments import locks, torch_builds  # noqa: PLC0415  # see above
     from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
 
-    def lock_once(wanted: EnvironmentSpec) -> Lock:
-        return torch_builds.prefer_cpu(wanted, settings, say, lambda each: builder.lock(each, settings, say))
+    def lock_once(variant: EnvironmentSpec) -> Lock:
+        return torch_builds.prefer_cpu(variant, settings, say, lambda each: builder.lock(each, settings, say))
 
     def lock() -> Lock:
         if substitutes.OPTION not in spec.options:

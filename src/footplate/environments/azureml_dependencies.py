@@ -95,16 +95,16 @@ _OWN_NUMBERS = ("azureml-dataprep", "azureml-inference-server-http")
 
 def brought(lines: Iterable[str]) -> list[str]:
     """Return the requirements that the azureml packages among the lines brought, in their releases."""
-    found: dict[str, None] = {}
+    dependencies: dict[str, None] = {}
     all_wanted = list(_azureml(lines))
     pinned = _pinned_release(all_wanted)
-    for wanted in all_wanted:
-        name = normalize(wanted.name)
-        release = NEWEST if name in _OWN_NUMBERS else _release(wanted.specifier, pinned)
-        tables = [*_TABLES.get(name, ()), *(_EXTRAS[extra] for extra in wanted.extras if extra in _EXTRAS)]
+    for requirement in all_wanted:
+        name = normalize(requirement.name)
+        release = NEWEST if name in _OWN_NUMBERS else _release(requirement.specifier, pinned)
+        tables = [*_TABLES.get(name, ()), *(_EXTRAS[extra] for extra in requirement.extras if extra in _EXTRAS)]
         for table in tables:
-            found.update((_limited(line, wanted.marker), None) for line in _at(table, release))
-    return list(found)
+            dependencies.update((_limited(line, requirement.marker), None) for line in _at(table, release))
+    return list(dependencies)
 
 
 def versions(lines: Iterable[str]) -> dict[str, str]:
@@ -112,16 +112,16 @@ def versions(lines: Iterable[str]) -> dict[str, str]:
 
     `azureml-mlflow` is among them without a pin, too: a job whose environment requires it gets MLflow's variables.
     """
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     all_wanted = list(_azureml(lines))
     pinned = _pinned_release(all_wanted)
     for one in all_wanted:
         name, version = normalize(one.name), _exact(one.specifier)
         if version is not None:
-            found[name] = str(version)
+            numbers[name] = str(version)
         elif name == MLFLOW:
-            found[name] = f"1.{_release(one.specifier, pinned)}.0"
-    return found
+            numbers[name] = f"1.{_release(one.specifier, pinned)}.0"
+    return numbers
 
 
 def _limited(line: str, marker: Marker | None) -> str:

@@ -37,14 +37,14 @@ Build = Callable[[Path, BuildContext], "dict[str, Any] | None"]
 
 def use(root: Path, lock: Lock, say: Say, logins: Logins, build: Build) -> Path:
     """Return the directory of the environment, built by `build` if no complete one exists, and record this use."""
-    found = _find_complete(root, lock.digest)
-    if found is None:
-        with hold_lock(root / f"{lock.digest}.lock", say, "another process is building this environment") as held:
-            context = BuildContext(root, logins.listen(say), held.file, logins)
-            found = _find_complete(root, lock.digest) or _build(lock, context, build)
+    folder = _find_complete(root, lock.digest)
+    if folder is None:
+        with hold_lock(root / f"{lock.digest}.lock", say, "another process is building this environment") as build_lock:
+            context = BuildContext(root, logins.listen(say), build_lock.file, logins)
+            folder = _find_complete(root, lock.digest) or _build(lock, context, build)
     with contextlib.suppress(OSError):  # it belongs to another user, who shares it read-only
-        os.utime(found / MARKER)
-    return found
+        os.utime(folder / MARKER)
+    return folder
 
 
 def site_packages(folder: Path) -> Path:
@@ -170,13 +170,13 @@ def clearing(root: Path) -> Generator[bool]:
 
 def built(root: Path) -> list[BuiltView]:
     """Return all complete environments, the most recently used first."""
-    found: list[BuiltView] = []
+    views: list[BuiltView] = []
     for folder in root.iterdir() if root.is_dir() else ():
         marker = read_marker(folder) if len(folder.name) >= 64 and folder.is_dir() else None
         if marker is not None:
             with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                found.append(_describe(folder, marker))
-    return sorted(found, key=lambda one: -one.used)
+                views.append(_describe(folder, marker))
+    return sorted(views, key=lambda one: -one.used)
 
 
 def _describe(folder: Path, marker: dict[str, Any]) -> BuiltView:
@@ -198,7 +198,8 @@ def remove(folder: Path, before: Callable[[], None] = lambda: None) -> bool:
 
     `before` removes the parts of the environment that are stored elsewhere.
     """
-    root, digest = folder.parent, folder.name[:64]
+    root = folder.parent
+    digest = folder.name[:64]
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root / f"{digest}.lock") as lock:
         if not lock.try_take():

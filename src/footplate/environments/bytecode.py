@@ -75,7 +75,7 @@ def _wheels(site: Path) -> Iterator[Wheel]:
     for record in sorted(site.glob("*.dist-info/RECORD")):
         rows = csv.reader(io.StringIO(record.read_text(encoding="utf-8", errors="surrogateescape")))
         files = {row[0]: row[1] for row in rows if len(row) >= 2 and _is_module(row[0])}
-        present = {path: known or _hash(site / path) for path, known in files.items() if (site / path).is_file()}
+        present = {path: digest or _hash(site / path) for path, digest in files.items() if (site / path).is_file()}
         if present:
             text = "\n".join(f"{path} {present[path]}" for path in sorted(present))
             key = hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
@@ -143,15 +143,16 @@ def _keep(aside: Path, place: Path, site: Path, wheel: Wheel) -> None:
 
 
 def _link(stored: Path, site: Path, tag: str) -> None:
-    made: set[str] = set()
+    created: set[str] = set()
     for line in (stored / "index").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         path, mtime, _ = line.split("\t")
         folder, name = os.path.split(os.path.join(site, path))
         cache = os.path.join(folder, "__pycache__")
-        if cache not in made:
+        if cache not in created:
             os.makedirs(cache, exist_ok=True)
-            made.add(cache)
-        target, source = os.path.join(cache, f"{name[:-3]}.{tag}.pyc"), os.path.join(stored, f"{path}c")
+            created.add(cache)
+        target = os.path.join(cache, f"{name[:-3]}.{tag}.pyc")
+        source = os.path.join(stored, f"{path}c")
         actual = int(os.stat(os.path.join(folder, name)).st_mtime)
         if actual != int(mtime):
             _copy_dated(source, target, actual)

@@ -17,11 +17,11 @@ def size(folder: Path) -> int:
 def own_size(folder: Path) -> int:
     """Return the bytes that removing the directory would free: those of files that have all their names in it."""
     names: Counter[tuple[int, int]] = Counter()
-    found: dict[tuple[int, int], os.stat_result] = {}
+    files: dict[tuple[int, int], os.stat_result] = {}
     for info in _files(folder):
         names[info.st_dev, info.st_ino] += 1
-        found[info.st_dev, info.st_ino] = info
-    return sum(info.st_blocks * 512 for key, info in found.items() if names[key] == info.st_nlink)
+        files[info.st_dev, info.st_ino] = info
+    return sum(info.st_blocks * 512 for key, info in files.items() if names[key] == info.st_nlink)
 
 
 def remove_unlinked(folders: Iterable[Path], before: float) -> int:

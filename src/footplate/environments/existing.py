@@ -39,15 +39,17 @@ class ExistingBuilder:
         return make_lock(self.name, {"interpreter": interpreter})
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
-        wanted = str(lock.content["interpreter"])
-        path = _find(wanted)
+        named = str(lock.content["interpreter"])
+        path = _find(named)
         if path is None:
-            raise InvalidInput(f"there is no Python interpreter {wanted!r} on this machine ({_host()})", _HINT)
+            raise InvalidInput(f"there is no Python interpreter {named!r} on this machine ({_host()})", _HINT)
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
             raise InvalidInput(f"{path} is not an executable program", _HINT)
         _see_it_run(path, root)
-        found = Interpreter((path,), _conda_variables(path))
-        return found if MPI not in lock.content or has_mpi(path) else _with_mpi(found, lock, root, say, logins)
+        interpreter = Interpreter((path,), _conda_variables(path))
+        return (
+            interpreter if MPI not in lock.content or has_mpi(path) else _with_mpi(interpreter, lock, root, say, logins)
+        )
 
 
 def has_mpi(interpreter: str) -> bool:
@@ -56,23 +58,25 @@ def has_mpi(interpreter: str) -> bool:
     return any(os.access(os.path.join(each, name), os.X_OK) for each in folders for name in ("mpirun", "mpiexec"))
 
 
-def _with_mpi(found: Interpreter, lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
+def _with_mpi(interpreter: Interpreter, lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
     from footplate.environments.venv import VenvBuilder  # noqa: PLC0415  # only for runs over MPI
 
     brought = VenvBuilder().build(make_lock(VenvBuilder.name, lock.content[MPI]), root, say, logins)
     prefix = brought.variables["OPAL_PREFIX"]
-    return replace(found, variables={**found.variables, "OPAL_PREFIX": prefix}, programs=(os.path.join(prefix, "bin"),))
+    return replace(
+        interpreter, variables={**interpreter.variables, "OPAL_PREFIX": prefix}, programs=(os.path.join(prefix, "bin"),)
+    )
 
 
-def _find(wanted: str) -> str | None:
+def _find(named: str) -> str | None:
     """Return a path as it is (a virtual environment depends on its path, so links are kept); look a bare name up in
     PATH."""
-    if os.sep in wanted:
-        path = os.path.abspath(os.path.expanduser(wanted))
+    if os.sep in named:
+        path = os.path.abspath(os.path.expanduser(named))
         return path if os.path.exists(path) else None
     import shutil  # noqa: PLC0415  # a bare name is rare, and this import is not cheap
 
-    return shutil.which(wanted)
+    return shutil.which(named)
 
 
 def _conda_variables(path: str) -> dict[str, str]:

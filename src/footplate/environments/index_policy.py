@@ -31,9 +31,9 @@ def check(spec: EnvironmentSpec, allowed: Sequence[str]) -> None:
         return
     for address in _addresses(spec):
         if not any(_is_below(address, each) for each in allowed):
-            known = "only its own indexes" if tuple(allowed) == OWN else f"only {', '.join(allowed)}"
+            policy = "only its own indexes" if tuple(allowed) == OWN else f"only {', '.join(allowed)}"
             raise NotAllowed(
-                f"the environment {spec.name!r} names {address}, and this server fetches {known}",
+                f"the environment {spec.name!r} names {address}, and this server fetches {policy}",
                 "use one of these, or ask whoever runs the server to add it to [environments] indexes of settings.ini",
             )
 
@@ -49,17 +49,18 @@ def _addresses(spec: EnvironmentSpec) -> Iterator[str]:
 def _of_lines(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         named = _OPTION.match(line)
-        found = [named[1]] if named else _URL.findall(line)
-        yield from found
-        if not found and names_local_files([line]):
+        addresses = [named[1]] if named else _URL.findall(line)
+        yield from addresses
+        if not addresses and names_local_files([line]):
             yield line
 
 
 def _is_below(address: str, allowed: str) -> bool:
-    wanted, base = urlsplit(_VERSION_CONTROL.sub("", address)), urlsplit(allowed)
-    if not base.scheme or (wanted.scheme, wanted.netloc.lower()) != (base.scheme, base.netloc.lower()):
+    url = urlsplit(_VERSION_CONTROL.sub("", address))
+    base = urlsplit(allowed)
+    if not base.scheme or (url.scheme, url.netloc.lower()) != (base.scheme, base.netloc.lower()):
         return False
-    path, below = _path(wanted.path), _path(base.path)
+    path, below = _path(url.path), _path(base.path)
     return path == below or path.startswith(below.rstrip("/") + "/")
 
 

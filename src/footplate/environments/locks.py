@@ -44,16 +44,16 @@ def resolve_once(
     if _may_change_unseen(spec):
         return resolve()
     path = settings.root / ".locks" / f"{key(spec, settings, os.environ)}.json"
-    known = None if refresh else _read(path)
-    if known is None:
-        asked = time.time()
+    stored = None if refresh else _read(path)
+    if stored is None:
+        requested_at = time.time()
         with built_environments.hold_lock(
             path.with_suffix(".lock"), say, "another process is resolving this environment"
         ):
-            known = _read(path, newer_than=asked if refresh else 0.0)
-            if known is None:
+            stored = _read(path, newer_than=requested_at if refresh else 0.0)
+            if stored is None:
                 return _write(path, resolve())
-    lock, resolved = known
+    lock, resolved = stored
     day = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(resolved))
     say(f"using the lock of {day}: nothing that it was made from has changed")
     return lock
@@ -91,9 +91,9 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
         content["mpi"] = "of the machine" if machine.has_mpi(settings) else "from the index"
     if settings.cpu_builds and settings.torch_cpu_index != torch_builds.CPU_INDEX:
         content["torch's CPU builds"] = settings.torch_cpu_index
-    made = recipes.fingerprints(lines)
-    if made:
-        content["recipes"] = made
+    fingerprints = recipes.fingerprints(lines)
+    if fingerprints:
+        content["recipes"] = fingerprints
     if spec.builder == "conda" or (spec.builder == "container" and spec.options.get("conda")):
         content["channels"] = conda.settings_key(spec, settings)
     if spec.builder == "container":
@@ -115,36 +115,36 @@ def _find_links(pip: Mapping[str, str], environ: Mapping[str, str]) -> list[str]
 
 
 def _named_folders(spec: EnvironmentSpec) -> list[str]:
-    found = (_FIND_LINKS.match(line) for line in clean([*spec.requirements, *_pip_lines(spec)]))
-    return [match[1] for match in found if match]
+    matches = (_FIND_LINKS.match(line) for line in clean([*spec.requirements, *_pip_lines(spec)]))
+    return [match[1] for match in matches if match]
 
 
 def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
     """Return the wheels in local directories: a new or rebuilt wheel can change the choice of versions."""
-    found: list[tuple[str, int, int]] = []
+    wheels: list[tuple[str, int, int]] = []
     for place in places:
         folder = os.path.expanduser(without_prefix(place, "file://"))
         with contextlib.suppress(OSError):
             for entry in os.scandir(folder):
                 if entry.name.endswith((".whl", ".tar.gz", ".zip")):
                     info = entry.stat()
-                    found.append((entry.path, info.st_size, info.st_mtime_ns))
-    return sorted(found)
+                    wheels.append((entry.path, info.st_size, info.st_mtime_ns))
+    return sorted(wheels)
 
 
 def _texts(paths: str) -> list[str]:
     """Return the content of constraint files: their paths stay the same when they change."""
-    found: list[str] = []
+    texts: list[str] = []
     for path in paths.split():
         with contextlib.suppress(OSError):
-            found.append(Path(without_prefix(path, "file://")).read_text(encoding="utf-8", errors="replace"))
-    return found
+            texts.append(Path(without_prefix(path, "file://")).read_text(encoding="utf-8", errors="replace"))
+    return texts
 
 
 def _may_change_unseen(spec: EnvironmentSpec) -> bool:
     """Whether requirements or channels name local files, which can change while the key stays the same."""
-    wanted: dict[str, Any] = spec.options.get("conda") or {}
-    are_folders = any(re.match(r"file:|[./~]", str(channel)) for channel in wanted.get("channels") or ())
+    section: dict[str, Any] = spec.options.get("conda") or {}
+    are_folders = any(re.match(r"file:|[./~]", str(channel)) for channel in section.get("channels") or ())
     return are_folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))
 
 

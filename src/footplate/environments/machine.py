@@ -85,8 +85,8 @@ def _cuda_version() -> str:
         ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", text or "")
-    return found[1] if found else ""
+    match = re.search(r"CUDA Version:\s*(\d+\.\d+)", text or "")
+    return match[1] if match else ""
 
 
 def _fetches_pythons() -> bool:
@@ -129,8 +129,8 @@ def installed(settings: ResolverSettings) -> list[Python]:
     node = settings.node
     if node is None:
         return pythons.installed(settings.root)
-    known = [pythons.Python(path, _numbers(version)) for path, version in node.pythons.items()]
-    return [python for python in known if python.version >= pythons.OLDEST]
+    all_pythons = [pythons.Python(path, _numbers(version)) for path, version in node.pythons.items()]
+    return [python for python in all_pythons if python.version >= pythons.OLDEST]
 
 
 def default_version(settings: ResolverSettings) -> Version:
@@ -142,13 +142,13 @@ def default_version(settings: ResolverSettings) -> Version:
     return nearest[0].version[:2] if nearest else own
 
 
-def find_python(asked: Version, settings: ResolverSettings, say: Say) -> Python | None:
+def find_python(version: Version, settings: ResolverSettings, say: Say) -> Python | None:
     """Return a Python of this version there, downloaded if necessary; None if there is none."""
     if settings.node is None:
-        return pythons.find(asked, settings.root) or pythons.download(asked, settings.root, say)
-    fitting = [python for python in installed(settings) if pythons.matches(python, asked)]
-    if not fitting and settings.node.fetches_pythons and asked >= pythons.OLDEST:
-        return pythons.Python("", asked)  # the node will download it
+        return pythons.find(version, settings.root) or pythons.download(version, settings.root, say)
+    fitting = [python for python in installed(settings) if pythons.matches(python, version)]
+    if not fitting and settings.node.fetches_pythons and version >= pythons.OLDEST:
+        return pythons.Python("", version)  # the node will download it
     return max(fitting, key=lambda python: python.version, default=None)
 
 
@@ -157,13 +157,13 @@ def python_at(path: str, settings: ResolverSettings) -> Python:
     if settings.node is None:
         return pythons.Python(path, ())
     version = settings.node.pythons.get(path)
-    known = _numbers(version) if version else pythons.version_of(path)  # perhaps both machines have it
-    if known is None:
+    numbers = _numbers(version) if version else pythons.version_of(path)  # perhaps both machines have it
+    if numbers is None:
         raise InvalidInput(
             f"no Python {path!r} is known on {label(settings)}",
             f"use a version instead of a path, or one of: {', '.join(settings.node.pythons) or 'none was found'}",
         )
-    return pythons.Python(path, known)
+    return pythons.Python(path, numbers)
 
 
 def uv_selection(python: Python, settings: ResolverSettings) -> list[str]:

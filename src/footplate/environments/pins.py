@@ -43,11 +43,11 @@ class Pins:
 
 
 def pin(
-    wanted: Sequence[str], soft: Sequence[str], target: Target, day: str | None = None, undated: Sequence[str] = ()
+    lines: Sequence[str], soft: Sequence[str], target: Target, day: str | None = None, undated: Sequence[str] = ()
 ) -> Pins:
     """Pin the requirements, with `day` to releases up to that day, except for packages that a recipe itself needs and
     the `undated` ones."""
-    parts = recipes.plan(wanted)
+    parts = recipes.plan(lines)
     limits: list[str] = []
     if day is not None:
         limits = ["--exclude-newer", day]
@@ -60,41 +60,41 @@ def pin(
     return _with_recipes(parts, Pins(text, warnings=warnings), target)
 
 
-def pin_on_top(wanted: Sequence[str], soft: Sequence[str], brought: Mapping[str, str], target: Target) -> Pins:
+def pin_on_top(lines: Sequence[str], soft: Sequence[str], brought: Mapping[str, str], target: Target) -> Pins:
     """Pin requirements on top of packages that the environment already has: `brought`, name → the build of it."""
-    parts = recipes.plan(wanted, brought)
-    asked = [line for line in parts.lines if (name_of(line) or "") not in brought]
+    parts = recipes.plan(lines, brought)
+    own_lines = [line for line in parts.lines if (name_of(line) or "") not in brought]
     yielding = [line for line in soft if (name_of(line) or "") not in brought]
-    text, warnings = pin_softly(asked, yielding, target, [*AZUREML_PACKAGES, *sorted(brought)])
+    text, warnings = pin_softly(own_lines, yielding, target, [*AZUREML_PACKAGES, *sorted(brought)])
     return _with_recipes(parts, Pins(text, warnings=warnings), target, brought)
 
 
 def _with_recipes(parts: recipes.RecipePlan, pins: Pins, target: Target, brought: Mapping[str, str] = _NOTHING) -> Pins:
     options = [line for line in parts.lines if is_option(line)]
-    made: list[dict[str, Any]] = []
+    builds: list[dict[str, Any]] = []
     for recipe in parts.recipes:
         target.say(f"{recipe.name} {recipe.version} has no wheels: Footplate's recipe builds it from source")
         tools = _compile([*options, *recipe.tools], target)
-        made.append(recipes.describe(recipe, pins.text, tools, brought))
-    return Pins(pins.text, tuple(made), (*parts.warnings, *pins.warnings))
+        builds.append(recipes.describe(recipe, pins.text, tools, brought))
+    return Pins(pins.text, tuple(builds), (*parts.warnings, *pins.warnings))
 
 
 # ── Soft requirements ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def pin_with_installers(wanted: Sequence[str], soft: Sequence[str], target: Target) -> tuple[str, tuple[str, ...]]:
+def pin_with_installers(lines: Sequence[str], soft: Sequence[str], target: Target) -> tuple[str, tuple[str, ...]]:
     """Pin the requirements together with soft ones and the installers; return the pins, and warnings."""
-    return pin_softly(wanted, [*_installers(wanted), *soft], target)
+    return pin_softly(lines, [*_installers(lines), *soft], target)
 
 
-def _installers(wanted: Sequence[str]) -> list[str]:
+def _installers(lines: Sequence[str]) -> list[str]:
     """Return pip, setuptools and wheel, which Azure's and conda's environments contain, unless a line names them."""
-    named = set(map(name_of, wanted))
+    named = set(map(name_of, lines))
     return [line for line in INSTALLERS if name_of(line) not in named]
 
 
 def pin_softly(
-    wanted: Sequence[str], soft: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES
+    firm: Sequence[str], soft: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES
 ) -> tuple[str, tuple[str, ...]]:
     """Pin the requirements together with soft ones, which yield to them; return the pins, and warnings.
 
@@ -104,25 +104,25 @@ def pin_softly(
     dropped: list[str] = []
     excluded: list[str] = []
     for _ in range(_ROUNDS):
-        said: list[str] = []
+        messages: list[str] = []
         try:
-            pins = _compile([*wanted, *_only_wheels(lines), *lines], replace(target, say=said.append), left_out)
+            pins = _compile([*firm, *_only_wheels(lines), *lines], replace(target, say=messages.append), left_out)
             break
         except InvalidInput as error:
-            blamed = _blamed(error, wanted, lines)
+            blamed = _blamed(error, firm, lines)
             if not blamed:
                 raise
-            said.clear()  # a failure of soft lines is not one
+            messages.clear()  # a failure of soft lines is not one
             lost = [line for line in blamed if _bare(line) == line or f"{name_of(line)} was not found" in error.message]
             dropped += lost
             excluded += [line for line in blamed if line not in (*lost, *INSTALLERS)]
             lines = [_bare(line) if line in blamed else line for line in lines if line not in lost]
         finally:
-            for words in said:
+            for words in messages:
                 target.say(words)
     else:
         dropped += lines
-        pins = _compile(wanted, target, left_out)
+        pins = _compile(firm, target, left_out)
     if dropped:
         target.say(f"left out, because the index has none for these requirements: {', '.join(dropped)}")
     return pins, _about_excluded(excluded, dropped)
@@ -134,15 +134,16 @@ def _only_wheels(soft: Sequence[str]) -> list[str]:
 
 def _bare(line: str) -> str:
     """Return the line without its bounds; its marker stays."""
-    name, marker = name_of(line), line.partition(";")[2].strip()
+    name = name_of(line)
+    marker = line.partition(";")[2].strip()
     return f"{name} ; {marker}" if marker else str(name)
 
 
-def _blamed(error: InvalidInput, wanted: Sequence[str], soft: Sequence[str]) -> list[str]:
+def _blamed(error: InvalidInput, firm: Sequence[str], soft: Sequence[str]) -> list[str]:
     """Return the soft lines that a failure is about; without any other line, that is all of them."""
-    found = uv_errors.blamed(soft, error.message) if isinstance(error, uv_errors.Unresolvable) else []
-    alone = all(is_option(line) for line in wanted)
-    return found or (list(soft) if alone else [])
+    culprits = uv_errors.blamed(soft, error.message) if isinstance(error, uv_errors.Unresolvable) else []
+    alone = all(is_option(line) for line in firm)
+    return culprits or (list(soft) if alone else [])
 
 
 def _about_excluded(excluded: Sequence[str], dropped: Sequence[str]) -> tuple[str, ...]:
@@ -153,9 +154,9 @@ def _about_excluded(excluded: Sequence[str], dropped: Sequence[str]) -> tuple[st
     return (f"Azure's packages limited these, and the other requirements exclude that: {', '.join(bounds)}",)
 
 
-def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES) -> str:
+def _compile(lines: Sequence[str], target: Target, left_out: Sequence[str] = AZUREML_PACKAGES) -> str:
     """Return exact pins with hashes; `left_out` packages count as installed."""
-    if all(is_option(line) for line in wanted):
+    if all(is_option(line) for line in lines):
         return ""
     settings = target.settings
     settings.root.mkdir(parents=True, exist_ok=True)
@@ -163,9 +164,9 @@ def _compile(wanted: Sequence[str], target: Target, left_out: Sequence[str] = AZ
         names.write("\n".join(left_out) + "\n")
         names.flush()
         arguments = ["pip", "compile", "-", *_COMPILE, "--excludes", names.name, *target.arguments]
-        arguments += [*uv_arguments(wanted), *(["--refresh"] if local_content(wanted) else [])]
-        text = "\n".join(wanted) + "\n"
+        arguments += [*uv_arguments(lines), *(["--refresh"] if local_content(lines) else [])]
+        text = "\n".join(lines) + "\n"
         code, pins, messages = run_uv(arguments, target.say, settings.root, text, logins=settings.logins)
     if code != 0:
-        raise uv_errors.not_resolved(wanted, target.label, messages)
+        raise uv_errors.not_resolved(lines, target.label, messages)
     return pins

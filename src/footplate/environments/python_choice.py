@@ -38,18 +38,18 @@ def lock_requirements(
     job = _Locking(builder, adapted, azureml_dependencies.versions(lines), settings, say, spec.options.get(DAY))
     if spec.interpreter is not None:
         return job.content(spec.interpreter, job.pin(machine.python_at(spec.interpreter, settings)))
-    asked = (
+    version_requested = (
         machine.default_version(settings)
         if spec.python is None
         else pythons.choose(spec.python, lambda: machine.installed(settings))
     )
-    python = machine.find_python(asked, settings, say)
+    python = machine.find_python(version_requested, settings, say)
     if python is None:
-        return job.lock_nearest(asked)
+        return job.lock_nearest(version_requested)
     if pythons.is_our_choice(spec.python) and settings.interpreters != "exact":
         return job.lock_freely(python)
     # As precise as requested: the node must not use another patch version than the one resolved for.
-    version = pythons.dotted(python.version[: max(2, len(asked))])
+    version = pythons.dotted(python.version[: max(2, len(version_requested))])
     return job.content(version, job.pin(python))
 
 
@@ -104,9 +104,9 @@ class _Locking:
         only_source: set[str] = set()
         while True:
             names = [name for name in pinned if name not in only_source]
-            found, missing = self._first_with_wheels(order, names)
-            if found is not None:
-                return found
+            choice, missing = self._first_with_wheels(order, names)
+            if choice is not None:
+                return choice
             if len(missing) != 1 or missing <= only_source | {""}:
                 return self.content(preferred.minor, self.pin(preferred))
             only_source |= missing
@@ -120,9 +120,9 @@ class _Locking:
             try:
                 pins = self.pin(python, options=options)
             except InvalidInput as error:
-                found = _NO_WHEEL.search(error.message)
-                missing.add(found[1] if found else "")
-                why = " ".join(found[0].split()) if found else ""
+                match = _NO_WHEEL.search(error.message)
+                missing.add(match[1] if match else "")
+                why = " ".join(match[0].split()) if match else ""
                 first = first or why or "the requirements cannot be resolved"
                 self.say(f"not for Python {pythons.dotted(python.version)}: {why or error.message}")
                 continue
@@ -131,24 +131,26 @@ class _Locking:
 
     # ── A Python that is missing ──
 
-    def lock_nearest(self, asked: Version) -> Lock:
+    def lock_nearest(self, requested: Version) -> Lock:
         """Lock for the nearest Python for which the requirements can be resolved.
 
         An old Python version implies packages released at that time. Later releases were never tested with it, and
         many of them break such packages, so versions of that time are tried first. Packages that dropped that Python
         earlier, and that no line bounds, are as old as their last release for it: scripts for Python 3.7 use np.float.
         """
-        available = pythons.by_nearness(asked, machine.installed(self.settings))
-        known = ", ".join(pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version))
-        missing = _why_not(asked, machine.label(self.settings))
+        available = pythons.by_nearness(requested, machine.installed(self.settings))
+        versions = ", ".join(
+            pythons.dotted(python.version) for python in sorted(available, key=lambda one: one.version)
+        )
+        missing = _why_not(requested, machine.label(self.settings))
         if self.settings.interpreters == "exact":
             raise InvalidInput(
                 f"{missing}, and the setting interpreters = exact allows no other",
-                f"install it, or request one of the available versions: {known}",
+                f"install it, or request one of the available versions: {versions}",
             )
         first: InvalidInput | None = None
-        end = pythons.end_of_life(asked)
-        limits = self._last_releases(asked)
+        end = pythons.end_of_life(requested)
+        limits = self._last_releases(requested)
         waiting = [*((one, end) for one in available if end), *((one, None) for one in available)]
         while waiting:
             python, day = waiting.pop(0)
@@ -165,28 +167,28 @@ class _Locking:
             return self.content(python.minor, pins, (_nearest(missing, python, day),))
         raise first or InvalidInput(missing, "install Python 3.8 or newer")
 
-    def _last_releases(self, asked: Version) -> list[str]:
+    def _last_releases(self, requested: Version) -> list[str]:
         bounded = {name_of(line) for line in self.wanted if name_of(line) != line.strip().lower()}
-        days = {name: day for name, day in pythons.last_releases(asked).items() if name not in bounded}
+        days = {name: day for name, day in pythons.last_releases(requested).items() if name not in bounded}
         return [word for name, day in days.items() for word in ("--exclude-newer-package", f"{name}={day}")]
 
 
-def _other(preferred: Python, taken: Python, why: str) -> tuple[str, ...]:
-    if taken is preferred:
+def _other(preferred: Python, chosen: Python, why: str) -> tuple[str, ...]:
+    if chosen is preferred:
         return ()
-    version = pythons.dotted(taken.version)
+    version = pythons.dotted(chosen.version)
     return (f"no Python version was requested, and {why} for {preferred.minor}: the run uses Python {version}",)
 
 
 def _nearest(missing: str, python: Python, day: str | None) -> str:
-    taken = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages support"
-    return f"{taken}, with packages as of {day}" if day else taken
+    words = f"{missing}: the run uses Python {pythons.dotted(python.version)}, the nearest that the packages support"
+    return f"{words}, with packages as of {day}" if day else words
 
 
-def _why_not(asked: Version, where: str) -> str:
-    if asked < OLDEST:
-        return f"Python {pythons.dotted(asked)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
-    return f"Python {pythons.dotted(asked)} is not on {where}"
+def _why_not(requested: Version, where: str) -> str:
+    if requested < OLDEST:
+        return f"Python {pythons.dotted(requested)} cannot run jobs, which need at least {pythons.dotted(OLDEST)}"
+    return f"Python {pythons.dotted(requested)} is not on {where}"
 
 
 def _label(python: Python) -> str:

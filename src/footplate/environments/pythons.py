@@ -45,29 +45,31 @@ class Python:
         return f"{self.version[0]}.{self.version[1]}"
 
 
-def demanded(asked: str | None) -> str | None:
+def demanded(requested: str | None) -> str | None:
     """Return the one version that somebody requested; None for a range, and for the version of a template."""
-    exact = _EXACT.fullmatch(asked.replace(" ", "")) if asked is not None else None
+    exact = _EXACT.fullmatch(requested.replace(" ", "")) if requested is not None else None
     return exact[1] if exact is not None and exact[1] not in _OF_TEMPLATES else None
 
 
-def is_our_choice(asked: str | None) -> bool:
+def is_our_choice(requested: str | None) -> bool:
     """Whether nobody requested this version: it is None, or a template's."""
-    return asked is None or (demanded(asked) is None and _EXACT.fullmatch(asked.replace(" ", "")) is not None)
+    return requested is None or (
+        demanded(requested) is None and _EXACT.fullmatch(requested.replace(" ", "")) is not None
+    )
 
 
-def choose(asked: str | None, available: Callable[[], Iterable[Python]]) -> Version:
+def choose(requested: str | None, available: Callable[[], Iterable[Python]]) -> Version:
     """Return the requested version as numbers: our own for None, for a range the newest available version inside it."""
-    if asked is None:
+    if requested is None:
         return sys.version_info[:2]
-    text = asked.replace(" ", "")
+    text = requested.replace(" ", "")
     exact = _EXACT.fullmatch(text)
     if exact:
         version = tuple(int(part) for part in exact[1].split("."))
-        return version[:2] if is_our_choice(asked) else version
+        return version[:2] if is_our_choice(requested) else version
     bounds = [_BOUND.fullmatch(part) for part in text.split(",")]
     if not all(bounds):
-        raise InvalidInput(f"{asked!r} is not a Python version", "give one such as 3.11, or a range: >=3.9,<3.12")
+        raise InvalidInput(f"{requested!r} is not a Python version", "give one such as 3.11, or a range: >=3.9,<3.12")
     candidates = sorted(available(), key=lambda python: python.version, reverse=True)
     for python in candidates:
         if all(_admits(bound[1], bound[2], python.version) for bound in bounds if bound):
@@ -76,9 +78,9 @@ def choose(asked: str | None, available: Callable[[], Iterable[Python]]) -> Vers
     for minor in range(OLDEST[1] - 1, -1, -1):
         if all(_admits(bound[1], bound[2], (OLDEST[0], minor, 99)) for bound in bounds if bound):
             return (OLDEST[0], minor)
-    known = ", ".join(dotted(python.version) for python in candidates)
+    versions = ", ".join(dotted(python.version) for python in candidates)
     raise InvalidInput(
-        f"no Python on this machine matches {asked}", f"install one, or request one of the available: {known}"
+        f"no Python on this machine matches {requested}", f"install one, or request one of the available: {versions}"
     )
 
 
@@ -96,14 +98,14 @@ def _admits(sign: str, bound: str, version: Version) -> bool:
     return signs[sign]
 
 
-def end_of_life(asked: Version) -> str | None:
+def end_of_life(requested: Version) -> str | None:
     """Return the day on which support for a Python that is too old for jobs ended; None for others."""
-    return _ENDS.get(asked[:2]) if asked < OLDEST else None
+    return _ENDS.get(requested[:2]) if requested < OLDEST else None
 
 
-def last_releases(asked: Version) -> dict[str, str]:
+def last_releases(requested: Version) -> dict[str, str]:
     """Return, for a Python that is too old for jobs, packages and the day of their last releases for it."""
-    day = _LAST_RELEASES.get(asked[:2])
+    day = _LAST_RELEASES.get(requested[:2])
     return dict.fromkeys(_NUMERIC, day) if day else {}
 
 
@@ -111,8 +113,8 @@ def dotted(version: Version) -> str:
     return ".".join(map(str, version))
 
 
-def matches(python: Python, asked: Version) -> bool:
-    return python.version[: len(asked)] == asked
+def matches(python: Python, requested: Version) -> bool:
+    return python.version[: len(requested)] == requested
 
 
 def installed(root: Path) -> list[Python]:
@@ -123,24 +125,25 @@ def installed(root: Path) -> list[Python]:
         version = version_of(path)
         if version is None or version < OLDEST:
             continue
-        minor, ours = version[:2], path == sys.executable
+        minor = version[:2]
+        ours = path == sys.executable
         if minor not in best or (version > best[minor].version and best[minor].path != sys.executable) or ours:
             best[minor] = Python(path, version)
     return list(best.values())
 
 
-def find(asked: Version, root: Path) -> Python | None:
+def find(requested: Version, root: Path) -> Python | None:
     """Return a Python that matches the requested version as far as it is given; our own if it matches."""
     exact = [Python(path, version) for path in _places(root) if (version := version_of(path)) and version >= OLDEST]
-    fitting = [python for python in exact if matches(python, asked)]
+    fitting = [python for python in exact if matches(python, requested)]
     ours = [python for python in fitting if python.path == sys.executable]
     return next(iter(ours), None) or max(fitting, key=lambda python: python.version, default=None)
 
 
-def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
+def by_nearness(requested: Version, pythons: Iterable[Python]) -> list[Python]:
     """Sort by distance of the minor version; of two equally near ones the newer comes first, because code moves
     forward."""
-    major, minor = (*asked, 0)[:2]
+    major, minor = (*requested, 0)[:2]
 
     def distance(python: Python) -> tuple[int, int, int]:
         away = python.version[1] - minor
@@ -149,14 +152,14 @@ def by_nearness(asked: Version, pythons: Iterable[Python]) -> list[Python]:
     return sorted(pythons, key=distance)
 
 
-def download(asked: Version, root: Path, say: Say) -> Python | None:
+def download(requested: Version, root: Path, say: Say) -> Python | None:
     """Download one of uv's own builds where they can be reached; uv's settings decide whether it may."""
-    if asked < OLDEST:
+    if requested < OLDEST:
         return None
     variables = {"UV_PYTHON_INSTALL_DIR": str(root / STORE), "UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "30"}
-    arguments = ["python", "install", "--no-bin", dotted(asked)]
+    arguments = ["python", "install", "--no-bin", dotted(requested)]
     code, _, _ = run_uv(arguments, say, root, variables=variables)
-    return find(asked, root) if code == 0 else None
+    return find(requested, root) if code == 0 else None
 
 
 def clear(root: Path, before: float) -> int:
@@ -213,5 +216,5 @@ def _start(path: str) -> Version | None:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) cpython", done.stdout.strip())
-    return (int(found[1]), int(found[2]), int(found[3])) if found and done.returncode == 0 else None
+    match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+) cpython", done.stdout.strip())
+    return (int(match[1]), int(match[2]), int(match[3])) if match and done.returncode == 0 else None

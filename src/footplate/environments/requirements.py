@@ -73,24 +73,24 @@ def _honoured(line: str) -> str:
 
 def uv_arguments(options: Iterable[str]) -> list[str]:
     """Return arguments of uv for the options of pip that uv ignores in a requirements file."""
-    found: list[str] = []
+    arguments: list[str] = []
     for line in options:
         name, _, value = line.replace("=", " ", 1).partition(" ")
         if name == "--pre":
-            found += ["--prerelease", "allow"]
+            arguments += ["--prerelease", "allow"]
         elif name == "--trusted-host":
-            found += ["--allow-insecure-host", value.strip()]
-        elif name == "--extra-index-url" and _STRATEGY[0] not in found and "UV_INDEX_STRATEGY" not in os.environ:
-            found += _STRATEGY
-    return found
+            arguments += ["--allow-insecure-host", value.strip()]
+        elif name == "--extra-index-url" and _STRATEGY[0] not in arguments and "UV_INDEX_STRATEGY" not in os.environ:
+            arguments += _STRATEGY
+    return arguments
 
 
 def local_content(lines: Iterable[str]) -> dict[str, str]:
     """Return the digest of each file or folder of this machine that a line installs or names: lines do not change when
     content does."""
     paths = (re.split(r"[\[;#\s]", _PLACE.sub("", line), maxsplit=1)[0] for line in lines)
-    found = (without_prefix(path, "file://") for path in paths)
-    return {path: _digest(path) for path in found if path.startswith("/") and os.path.exists(path)}
+    plain_paths = (without_prefix(path, "file://") for path in paths)
+    return {path: _digest(path) for path in plain_paths if path.startswith("/") and os.path.exists(path)}
 
 
 def _digest(path: str) -> str:
@@ -114,15 +114,15 @@ def without_azureml(lines: Iterable[str], say: Say) -> list[str]:
     Scripts that read tables request pandas as `azureml-dataprep[pandas]` or `azureml-dataset-runtime[pandas]`:
     Footplate replaces the package, but pandas is still needed.
     """
-    wanted: list[str] = []
+    others: list[str] = []
     for line in lines:
         if not is_azureml(line):
-            wanted.append(line)
+            others.append(line)
             continue
         say(f"{line}: not installed, Footplate provides the azureml names itself")
         if with_pandas := _PANDAS.match(line):
-            wanted.append(f"pandas{with_pandas['marker'] or ''}")
-    return wanted
+            others.append(f"pandas{with_pandas['marker'] or ''}")
+    return others
 
 
 def is_azureml(line: str) -> bool:
@@ -139,10 +139,10 @@ def name_of(line: str) -> str | None:
         return None
     if _is_place(line):
         file = line.split("#", 1)[0].split("?", 1)[0].split(";", 1)[0].strip().rsplit("/", 1)[-1]
-        found = _EGG.search(line) or _WHEEL.fullmatch(file) or _ARCHIVE.fullmatch(file)
+        match = _EGG.search(line) or _WHEEL.fullmatch(file) or _ARCHIVE.fullmatch(file)
     else:
-        found = _NAME.match(line)
-    return normalize(found.group(1)) if found else None
+        match = _NAME.match(line)
+    return normalize(match.group(1)) if match else None
 
 
 def _is_place(line: str) -> bool:

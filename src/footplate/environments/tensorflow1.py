@@ -21,19 +21,19 @@ class _Finder:
     """Finds `tensorflow` as usual, and switches it to version 1 once it is loaded."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        for gone in _GONE:
-            if name == gone or name.startswith(gone + "."):
-                raise ModuleNotFoundError(f"No module named {name!r}: {_WHY.format(gone)}", name=name)
+        for removed in _GONE:
+            if name == removed or name.startswith(removed + "."):
+                raise ModuleNotFoundError(f"No module named {name!r}: {_WHY.format(removed)}", name=name)
         if name != "tensorflow":
             return None
         sys.meta_path.remove(self)  # the others find it
         try:
-            found: Any = importlib.util.find_spec(name)
+            spec: Any = importlib.util.find_spec(name)
         finally:
             sys.meta_path.insert(0, self)
-        if found is not None and found.loader is not None:
-            found.loader = _Loader(found.loader)
-        return found
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
 
 
 class _Loader:

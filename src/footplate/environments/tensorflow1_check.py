@@ -44,5 +44,5 @@ def _needs_version_1(node: ast.expr | ast.stmt, names: set[str]) -> bool:
     modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
     if isinstance(node, ast.ImportFrom) and node.module:
         modules = [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
-    return any(module.split(".")[0] == "tensorflow" and module.split(".")[1:2] == [gone]
-               for module in modules for gone in _GONE)  # fmt: skip
+    return any(module.split(".")[0] == "tensorflow" and module.split(".")[1:2] == [removed]
+               for module in modules for removed in _GONE)  # fmt: skip

@@ -35,10 +35,10 @@ def prefer_cpu(
 
     If that index does not help, the first lock is used, and a warning tells why.
     """
-    found = lock(spec)
-    version = _torch_with_cuda(found) if settings.cpu_builds else None
+    locked = lock(spec)
+    version = _torch_with_cuda(locked) if settings.cpu_builds else None
     if version is None:
-        return found
+        return locked
     index = settings.torch_cpu_index
     no_gpu = machine.without_gpu(settings)
     say(f"torch {version} contains CUDA, and {no_gpu}: looking for a CPU build")
@@ -55,7 +55,7 @@ def prefer_cpu(
         except InvalidInput as error:
             why = f"{index} cannot be used: {error.message}"
     warning = f"torch {version} is installed with CUDA, about 3 GB, although {no_gpu}: PyPI has no CPU build, and {why}"
-    return replace(found, warnings=(*found.warnings, warning))
+    return replace(locked, warnings=(*locked.warnings, warning))
 
 
 def without_dates(lines: Sequence[str], index: str) -> list[str]:
@@ -72,11 +72,11 @@ def _extra(index: str) -> str:
 def _torch_with_cuda(lock: Lock) -> str | None:
     """Return the version of a torch that contains CUDA; None for a build for CPUs, and without torch."""
     pins = str(lock.content.get("requirements") or "")
-    found = _TORCH.search(pins) if str(lock.content.get("platform")).endswith(("x86_64", "linux-64")) else None
-    if found is None:
+    match = _TORCH.search(pins) if str(lock.content.get("platform")).endswith(("x86_64", "linux-64")) else None
+    if match is None:
         return None
-    in_packages = (int(found[2]), int(found[3])) >= _FIRST_WITH_PACKAGES
-    return found[1] if not in_packages or _CUDA.search(pins) else None
+    in_packages = (int(match[2]), int(match[3])) >= _FIRST_WITH_PACKAGES
+    return match[1] if not in_packages or _CUDA.search(pins) else None
 
 
 def _why_unusable(index: str) -> str | None:

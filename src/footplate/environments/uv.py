@@ -63,17 +63,17 @@ def find_uv() -> str:
         return str(uv.find_uv_bin())
     except (ImportError, FileNotFoundError):
         pass
-    found = shutil.which("uv")
-    if found is None:
+    path = shutil.which("uv")
+    if path is None:
         raise Broken(f"uv, which builds environments, is not installed beside {sys.executable}", "run: pip install uv")
-    return found
+    return path
 
 
 def uv_platform(machine: str, libc: str) -> str:
     """Return uv's name for Linux with this version of the GNU C library, or for the next older one that it knows."""
     parts = libc.split(".")
     minor = int(parts[1]) if parts[0] == "2" and parts[1:2] and parts[1].isdigit() else 0
-    fitting = [known for known in _GLIBC if known <= minor]
+    fitting = [version for version in _GLIBC if version <= minor]
     if not fitting:
         raise InvalidInput(
             f"packages can only be installed in images with the GNU C library 2.17 or newer, and this image has "

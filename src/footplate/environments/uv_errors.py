@@ -21,7 +21,7 @@ class Unresolvable(InvalidInput):
     """No versions satisfy all requirements."""
 
 
-def not_resolved(wanted: Sequence[str], python: str, messages: str) -> FootplateError:
+def not_resolved(lines: Sequence[str], python: str, messages: str) -> FootplateError:
     """Explain why uv found no versions for the lines."""
     return (
         _disk_full("the requirements cannot be resolved", messages)
@@ -29,7 +29,7 @@ def not_resolved(wanted: Sequence[str], python: str, messages: str) -> Footplate
         or _not_built(python, messages)
         or Unresolvable(
             f"the requirements cannot be resolved for {python}:\n{_without_preamble(messages)}"
-            f"{clashing(wanted, messages, name_of)}",
+            f"{clashing(lines, messages, name_of)}",
             _other_python(messages) or "loosen or correct one of the lines above",
         )
     )
@@ -44,20 +44,20 @@ def not_installed(failure: str, messages: str) -> FootplateError:
     )
 
 
-def clashing(wanted: Sequence[str], messages: str, name_of: Callable[[str], str | None]) -> str:
+def clashing(lines: Sequence[str], messages: str, name_of: Callable[[str], str | None]) -> str:
     """Return the lines, as the user wrote them, that the resolver's message is about."""
-    direct = blamed(wanted, messages, name_of)
+    direct = blamed(lines, messages, name_of)
     if not direct:
         return ""
     head = "this line cannot be satisfied" if len(direct) == 1 else "these lines conflict"
     return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
 
 
-def blamed(wanted: Sequence[str], messages: str, name_of: Callable[[str], str | None] = name_of) -> list[str]:
+def blamed(lines: Sequence[str], messages: str, name_of: Callable[[str], str | None] = name_of) -> list[str]:
     """Return the lines that the message is about: those that it calls required, or else all that it names."""
-    said = re.sub(r"\s+", " ", messages)
-    named = [line for line in wanted if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", said)]
-    return [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", said)] or named
+    text = re.sub(r"\s+", " ", messages)
+    named = [line for line in lines if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", text)]
+    return [line for line in named if re.search(rf"you require {re.escape(name_of(line) or '')}\b", text)] or named
 
 
 # ── What went wrong ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -70,10 +70,10 @@ def _disk_full(failure: str, messages: str) -> FootplateError | None:
 
 
 def _not_fetched(messages: str) -> FootplateError | None:
-    found = _FETCHED.search(messages)
-    if found is None and "Failed to fetch" not in messages:
+    match = _FETCHED.search(messages)
+    if match is None and "Failed to fetch" not in messages:
         return None
-    what = f"{found[1]} could not be downloaded" if found else "an index does not answer properly"
+    what = f"{match[1]} could not be downloaded" if match else "an index does not answer properly"
     if _REFUSED.search(messages):
         hint = "the index denies access: check its address and the password; pip's configuration applies here"
     else:
@@ -82,10 +82,11 @@ def _not_fetched(messages: str) -> FootplateError | None:
 
 
 def _not_built(python: str, messages: str) -> FootplateError | None:
-    found = _BUILT.search(messages)
-    if found is None:
+    match = _BUILT.search(messages)
+    if match is None:
         return None
-    package, header = found[1], _HEADER.search(messages)
+    package = match[1]
+    header = _HEADER.search(messages)
     name = re.split(r"[=\s@]", package, maxsplit=1)[0]
     if shutil.which("cc") is None and shutil.which("gcc") is None:
         hint = "this machine has no C compiler: install one, for example: apt-get install gcc g++ make"
@@ -98,31 +99,31 @@ def _not_built(python: str, messages: str) -> FootplateError | None:
 
 
 def _other_python(messages: str) -> str | None:
-    found = _with_wheels(messages)
-    if found is None:
+    wheels = _with_wheels(messages)
+    if wheels is None:
         return None
-    name, versions = found
-    known = ", ".join(f"{major}.{minor}" for major, minor in versions)
-    return f"request a Python that {name} has wheels for ({known}), or another version of {name}"
+    name, versions = wheels
+    pythons = ", ".join(f"{major}.{minor}" for major, minor in versions)
+    return f"request a Python that {name} has wheels for ({pythons}), or another version of {name}"
 
 
-def rules_out(message: str, wanted: Sequence[str], version: Sequence[int]) -> bool:
+def rules_out(message: str, lines: Sequence[str], version: Sequence[int]) -> bool:
     """Whether the failure with one Python implies that this one fails as well: a pinned package has wheels for others
     only."""
-    found = _with_wheels(message)
-    if found is None or not any(name_of(line) == found[0] and re.search(r"==[^*,]+$", line) for line in wanted):
+    wheels = _with_wheels(message)
+    if wheels is None or not any(name_of(line) == wheels[0] and re.search(r"==[^*,]+$", line) for line in lines):
         return False
-    return tuple(version[:2]) not in found[1]
+    return tuple(version[:2]) not in wheels[1]
 
 
 def _with_wheels(messages: str) -> tuple[str, list[tuple[int, int]]] | None:
     """Return the package without a fitting wheel, and the Python versions that it has wheels for."""
-    found = _TAGS.search(re.sub(r"\s+", " ", messages))
-    tags = re.findall(r"`[^`]+`", found[2].split("hint:")[0]) if found else []
+    tags_match = _TAGS.search(re.sub(r"\s+", " ", messages))
+    tags = re.findall(r"`[^`]+`", tags_match[2].split("hint:")[0]) if tags_match else []
     versions = [match for tag in tags if (match := _CPYTHON.fullmatch(tag))]
-    if found is None or not tags or len(versions) != len(tags):
+    if tags_match is None or not tags or len(versions) != len(tags):
         return None
-    return found[1], sorted({(int(match[1]), int(match[2])) for match in versions})
+    return tags_match[1], sorted({(int(match[1]), int(match[2])) for match in versions})
 
 
 def _without_preamble(messages: str) -> str:

@@ -125,7 +125,8 @@ class Journal:
         return writer.put(INT_SLOT.pack_into, (value, time.time(), at, series, INT, MARK))
 
     def _log_text(self, name: str, value: Any, kind: int, step: Optional[float], description: str) -> None:
-        at, payload = NO_STEP if step is None else float(step), _to_json(value)
+        at = NO_STEP if step is None else float(step)
+        payload = _to_json(value)
         while True:
             writer, series = self._series(name, description)
             try:
@@ -162,7 +163,9 @@ class Journal:
         """Continue in new files. Calls that still hold the old writer finish in the old ones."""
         with self._lock:
             if self._current is full:
-                self._current, self.log, self.writer = None, self._log_first, _unique(self._prefix)
+                self._current = None
+                self.log = self._log_first
+                self.writer = _unique(self._prefix)
 
     def _turned(self, writer: _Writer) -> None:
         """Use the writer's new segment."""
@@ -174,7 +177,9 @@ class Journal:
         self._lock = RLock()
         if self._current is not None:
             self._current.abandon()
-        self._current, self.log, self.writer = None, self._log_first, _unique(self._prefix)
+        self._current = None
+        self.log = self._log_first
+        self.writer = _unique(self._prefix)
 
 
 class _Segment:
@@ -198,8 +203,8 @@ class _Writer:
         self.slots = os.path.join(journal.folder, name + ".slots")
         self.text = os.path.join(journal.folder, name + ".text")
         self.ids: Dict[str, int] = {}
-        self._start = 0
-        self._size = _FIRST_SEGMENT
+        self._start: int = 0
+        self._size: int = _FIRST_SEGMENT
         os.close(os.open(self.slots, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644))
         try:
             self._segment = self._map()
@@ -262,7 +267,8 @@ class _Writer:
 
     def _grow(self) -> None:
         start, size = self._start, self._size
-        self._start, self._size = start + size, min(2 * size, _LAST_SEGMENT)
+        self._start = start + size
+        self._size = min(2 * size, _LAST_SEGMENT)
         try:
             self._segment = self._map()
         except BaseException:

@@ -60,9 +60,9 @@ def writers(folder: str) -> List[str]:
 
 def attempt_of(writer: str) -> int:
     """Return the attempt of the run in which a writer was started: `rank_0_attempt_2_77_ab12` is of the second."""
-    _, found, rest = writer.partition("_attempt_")
+    _, separator, rest = writer.partition("_attempt_")
     number = rest.partition("_")[0]
-    return int(number) if found and number.isdigit() else 1
+    return int(number) if separator and number.isdigit() else 1
 
 
 def finished_prefix(path: str, offset: int, limit: int = CHUNK) -> bytes:
@@ -136,7 +136,7 @@ class Decoder:
 
     def columns(self, slots: bytes) -> Dict[Tuple[str, int], MetricColumn]:
         """Decode points into columns by (name, kind), for callers that take many at once."""
-        found: Dict[Tuple[str, int], MetricColumn] = {}
+        columns: Dict[Tuple[str, int], MetricColumn] = {}
         floats: Dict[int, Tuple[Any, Any, Any]] = {}
         for index, (value, time, step, series, kind, mark) in enumerate(FLOAT_SLOT.iter_unpack(slots)):
             if mark != MARK:
@@ -150,13 +150,13 @@ class Decoder:
             point = self._decode(slots, index * SLOT, (time, step, series, kind))
             if point is None:
                 continue
-            column = found.setdefault((point.name, point.kind), MetricColumn([], [], []))
+            column = columns.setdefault((point.name, point.kind), MetricColumn([], [], []))
             column.times.append(point.time)
             column.steps.append(point.step)
             column.values.append(point.value)
             if kind == FLOAT:
                 floats[series] = column.times.append, column.steps.append, column.values.append
-        return found
+        return columns
 
     def _decode(self, slots: bytes, at: int, head: Tuple[float, float, int, int]) -> Optional[Point]:
         """Decode any slot, the slow way; return None for a series definition and for a damaged slot."""

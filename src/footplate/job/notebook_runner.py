@@ -27,11 +27,11 @@ _SOCKET_PATH = 80
 
 def main(notebook: str, arguments: Sequence[str]) -> None:
     nbformat, client = _libraries(notebook)
-    given = _options(list(arguments))
-    target = given.pop(OUTPUT[2:], None) or os.path.join("outputs", os.path.basename(notebook))
+    options = _options(list(arguments))
+    target = options.pop(OUTPUT[2:], None) or os.path.join("outputs", os.path.basename(notebook))
     document = nbformat.read(notebook, as_version=4)
     _check_language(notebook, document)
-    add_parameters(document, {name: literal(value) for name, value in given.items()}, nbformat.v4.new_code_cell)
+    add_parameters(document, {name: literal(value) for name, value in options.items()}, nbformat.v4.new_code_cell)
     folder = os.path.dirname(os.path.abspath(notebook))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     runner = _Execution(nbformat, document, target if os.environ.get(environ.RANK, "0") == "0" else None)
@@ -53,15 +53,15 @@ def _libraries(notebook: str) -> Tuple[Any, Any]:
 
 def _options(arguments: List[str]) -> Dict[str, str]:
     """Return `--name value` and `--name=value` as a dictionary."""
-    found: Dict[str, str] = {}
+    options: Dict[str, str] = {}
     while arguments:
         name, sign, value = arguments.pop(0).partition("=")
         if not name.startswith("-"):
             raise SystemExit(f"{name!r} is not a parameter of a notebook\nhint: pass pairs such as --rate 0.1")
         if not sign:
             value = arguments.pop(0) if arguments and not _is_name(arguments[0]) else "True"
-        found[name.lstrip("-")] = value
-    return found
+        options[name.lstrip("-")] = value
+    return options
 
 
 def _is_name(word: str) -> bool:
@@ -130,7 +130,8 @@ class _Execution:
                 on_cell_executed=self._save_progress,
             )
             manager = client.create_kernel_manager()
-            manager.transport, manager.ip = "ipc", os.path.join(folder, "kernel")
+            manager.transport = "ipc"
+            manager.ip = os.path.join(folder, "kernel")
             try:
                 client.execute()
             except nbclient.exceptions.CellExecutionError as error:

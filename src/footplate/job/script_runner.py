@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    script, process = _hide_bootstrap(), os.getpid()
+    script = _hide_bootstrap()
+    process = os.getpid()
     _dump_stacks_on_signal()
     try:
         _run(script)
@@ -43,7 +44,8 @@ def _hide_bootstrap() -> str:
     if sys.path and _is_own_folder(sys.path[0]):
         del sys.path[0]
     # The directory of the script, as Python does it, then the root of the source, as Azure does.
-    folder, root = os.path.dirname(os.path.realpath(script)), os.getcwd()
+    folder = os.path.dirname(os.path.realpath(script))
+    root = os.getcwd()
     sys.path[:0] = [folder] if folder == root else [folder, root]
     return script
 

@@ -108,11 +108,11 @@ def work_on(arguments: list[str], orders: dict[str, Any] | None = None) -> tuple
     """
     options = AgentOptions(arguments)
     folder = NodeFolder(options.root, options.run, options.node, options.attempt, shares=options.home is not None)
-    held = folder.take_lock() if options.lock is None else options.lock
-    if held is None:
+    lock = folder.take_lock() if options.lock is None else options.lock
+    if lock is None:
         return 0, False  # another agent of this node lives
-    os.set_inheritable(held, False)
-    folder.write_holder(held, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
+    os.set_inheritable(lock, False)
+    folder.write_holder(lock, os.getpid(), process_tree.identity(os.getpid()) or "", options.attempt)
     folder.forget_exit()
     if environ.BUNDLE in os.environ:  # no engine on this machine has opened the log
         folder.redirect_output()
@@ -190,8 +190,8 @@ class Agent:
         self._report_outcome(cause)
         self._clean_up()
         if self._checkpoints is not None:
-            asked = self._was_stopped or self._ranks.was_warned
-            self._checkpoints.finish(self._ranks.ended_by_themselves(asked))
+            was_asked_to_end = self._was_stopped or self._ranks.was_warned
+            self._checkpoints.finish(self._ranks.ended_by_themselves(was_asked_to_end))
         self._ship_everything()
         return 0
 
@@ -255,13 +255,16 @@ class Agent:
         try:
             self._folder.make()
         except OSError as error:
-            known = self._describe_full_disk(error)
-            if isinstance(known, OutOfSpace):
-                self._link.warn(f"node {self._options.node} waits: {known.message}; free some space there")
-            raise known from None
-        given = self._options.address
-        address = ports.own_address(given) if given else host_info.address_towards(self._options.endpoint)
-        name, about = os.uname().nodename, host_info.describe(self._folder.home)
+            reason = self._describe_full_disk(error)
+            if isinstance(reason, OutOfSpace):
+                self._link.warn(f"node {self._options.node} waits: {reason.message}; free some space there")
+            raise reason from None
+        bind_address = self._options.address
+        address = (
+            ports.resolve_address(bind_address) if bind_address else host_info.address_towards(self._options.endpoint)
+        )
+        name = os.uname().nodename
+        about = host_info.describe(self._folder.home)
         if self._given is None:
             return self._link.join(name, address, about, _import_modules)
         self._unreported = name, address, about
@@ -315,13 +318,14 @@ class Agent:
 
     def _wait_for_gang(self) -> None:
         """Wait until every node of the gang is prepared; then all receive their plans and start."""
-        held = self._ports = rendezvous.hold(self._orders)
-        self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _MEETING_SECONDS))
+        self._ports = rendezvous.hold(self._orders)
+        numbers = self._ports.numbers
+        self._orders = self._link.retry(lambda: self._link.prepared(numbers, _MEETING_SECONDS))
         while not self._orders.ready and not self._orders.stop:
             with self._stop.deferred():
                 self._reporting()
             # Reported again, not only asked for: the server then tries to assign the GPUs that the run waits for.
-            self._orders = self._link.retry(lambda: self._link.prepared(held.numbers, _GANG_WAIT_SECONDS))
+            self._orders = self._link.retry(lambda: self._link.prepared(numbers, _GANG_WAIT_SECONDS))
         if self._orders.stop:
             raise Stopped
 
@@ -374,8 +378,8 @@ class Agent:
                 self._open_checkpoints().begin(self._restored)
             self._ranks.start(self._orders, chosen)
         except OSError as error:
-            known = self._describe_full_disk(error)
-            words, hint = (known.message, known.hint) if isinstance(known, OutOfSpace) else (str(error), None)
+            reason = self._describe_full_disk(error)
+            words, hint = (reason.message, reason.hint) if isinstance(reason, OutOfSpace) else (str(error), None)
             cause = Cause("start_failed", f"the ranks could not be started: {words}", hint, self._options.node)
             raise preparation.Failed(cause) from None
         self._keep_mounts(self._ranks.living())
@@ -441,9 +445,9 @@ class Agent:
         """Start the threads beside the ranks, once; return the seconds until then, None if they have been started."""
         if self._is_accompanied:
             return None
-        left = _ALONE_SECONDS - self._ranks.seconds_run()
-        if left > 0:
-            return left
+        remaining = _ALONE_SECONDS - self._ranks.seconds_run()
+        if remaining > 0:
+            return remaining
         self._is_accompanied = True
         if self._checkpoints is not None:
             self._checkpoints.start()

@@ -115,19 +115,19 @@ def _are_described(root: str) -> bool:
 def remove(program: str, folder: NodeFolder) -> int:
     """End and remove every container of this node, whoever started it; return how many there were."""
     try:
-        asked = subprocess.run(
+        listing = subprocess.run(
             [program, "ps", "--all", "--quiet", "--filter", f"label={LABEL}={folder.path}"],
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
-        found = asked.stdout.split()
-        if found:
+        ids = listing.stdout.split()
+        if ids:
             subprocess.run(
-                [program, "rm", "--force", "--volumes", *_at_once(program), *found],
+                [program, "rm", "--force", "--volumes", *_at_once(program), *ids],
                 capture_output=True,
                 timeout=120,
                 check=False,
             )
-        return len(found)
+        return len(ids)
     except (OSError, subprocess.TimeoutExpired):
         return 0
 

@@ -84,11 +84,12 @@ class NodeData:
 
     def _fetch_libraries(self) -> None:
         """Fetch what the agent and the data worker of scripts need, on a node that lacks it."""
-        home, wanted = cache_home(self._folder.home), self._run_data
-        if any(dataset.kind == "tabular" for dataset in wanted.datasets.values()):
+        home = cache_home(self._folder.home)
+        run_data = self._run_data
+        if any(dataset.kind == "tabular" for dataset in run_data.datasets.values()):
             with contextlib.suppress(NotFound):  # only scripts read tables, and then they are told that it is missing
                 provide("pyarrow", self._link, home)
-        if any(spec.kind in OBJECT_STORES for spec in wanted.stores.values()):
+        if any(spec.kind in OBJECT_STORES for spec in run_data.stores.values()):
             try:
                 provide("obstore", self._link, home)
             except NotFound:
@@ -101,32 +102,33 @@ class NodeData:
         """Make inputs and outputs available; return the variables through which a script finds them."""
         places: dict[str, str] = {}
         os.makedirs(self._folder.data, exist_ok=True)
-        for wanted in self._orders.inputs:
-            what = f"input {self._describe(wanted)} could not be {_DONE[wanted.mode]}"
-            with self._failure_as_cause(what, self._hint_if_gone(wanted)):
-                places[wanted.name] = self._patiently(functools.partial(self._input, wanted))
+        for spec in self._orders.inputs:
+            what = f"input {self._describe(spec)} could not be {_DONE[spec.mode]}"
+            with self._failure_as_cause(what, self._hint_if_gone(spec)):
+                places[spec.name] = self._patiently(functools.partial(self._input, spec))
         for output in self._orders.outputs:
             with self._failure_as_cause(f"output {output.name!r} could not be prepared"):
                 places[output.name] = self._output(output)
-        taken = {*os.environ, *self._orders.variables}
-        return azure_variables.data_variables(self._orders.inputs, self._orders.outputs, places, taken)
+        names_in_use = {*os.environ, *self._orders.variables}
+        return azure_variables.data_variables(self._orders.inputs, self._orders.outputs, places, names_in_use)
 
-    def _input(self, wanted: DataInput) -> str:
-        if wanted.mode == "direct":
-            return str(wanted.dataset)
-        at, about = self._place(wanted.name, wanted.path_on_compute), self._wanted(wanted)
+    def _input(self, spec: DataInput) -> str:
+        if spec.mode == "direct":
+            return str(spec.dataset)
+        at = self._place(spec.name, spec.path_on_compute)
+        about = self._wanted(spec)
         self._refuse_inside_mount(at)
-        report = self._report(f"input {wanted.name!r}")
-        if wanted.mode == "download":
+        report = self._report(f"input {spec.name!r}")
+        if spec.mode == "download":
             # Only a directory of our own is certain not to belong to another node as well.
-            cache = self._cache if wanted.path_on_compute is None else None
-            shown = inputs.download_input(about, at, self._scratch, cache, wanted.overwrite, report)
+            cache = self._cache if spec.path_on_compute is None else None
+            view = inputs.download_input(about, at, self._scratch, cache, spec.overwrite, report)
         else:
-            shown = inputs.mount_input(about, at, self._scratch, self._cache, report)
-            self._mounted[str(shown.root)] = wanted.name
-        self._visible.append(shown)
-        self._remember(shown)
-        return str(shown.path)
+            view = inputs.mount_input(about, at, self._scratch, self._cache, report)
+            self._mounted[str(view.root)] = spec.name
+        self._visible.append(view)
+        self._remember(view)
+        return str(view.path)
 
     def _refuse_inside_mount(self, at: str) -> None:
         """Refuse a path inside a mounted input, which is read-only."""
@@ -134,24 +136,24 @@ class NodeData:
             if at.startswith(os.path.join(place, "")):
                 raise Conflict(f"{at} is inside input {name!r}", "choose a path_on_compute outside all other inputs")
 
-    def _remember(self, shown: VisibleInput) -> None:
+    def _remember(self, view: VisibleInput) -> None:
         """Record mounts and links for an agent that takes our place."""
-        if shown.record is not None:
+        if view.record is not None:
             with open(self._records, "a", encoding="utf-8") as file:
-                file.write(shown.record + "\n")
-        elif shown.is_link:
-            self._remember_link(str(shown.root))
+                file.write(view.record + "\n")
+        elif view.is_link:
+            self._remember_link(str(view.root))
 
     def _remember_link(self, place: str) -> None:
         """Record that this link is ours: a link that somebody else created there is not removed."""
         with open(self._links, "a", encoding="ascii") as file:
             file.write(json.dumps(place) + "\n")
 
-    def _wanted(self, wanted: DataInput) -> InputData:
-        if wanted.dataset is None:
-            definition = {"sources": [{"datastore": wanted.datastore, "path": wanted.path}]}
-            return InputData(definition, {str(wanted.datastore): self._run_data.stores[str(wanted.datastore)]})
-        dataset = self._run_data.datasets[wanted.dataset]
+    def _wanted(self, spec: DataInput) -> InputData:
+        if spec.dataset is None:
+            definition = {"sources": [{"datastore": spec.datastore, "path": spec.path}]}
+            return InputData(definition, {str(spec.datastore): self._run_data.stores[str(spec.datastore)]})
+        dataset = self._run_data.datasets[spec.dataset]
         return InputData(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
 
     def _stores_of(self, dataset: DatasetView) -> dict[str, Any]:
@@ -199,7 +201,8 @@ class NodeData:
 
         A path in a working directory that nodes share is created by the node that owns it, and the others see it there.
         """
-        own, wd = os.path.join(self._folder.data, name), os.path.join(self._folder.wd, "")
+        own = os.path.join(self._folder.data, name)
+        wd = os.path.join(self._folder.wd, "")
         if path_on_compute is None:
             return own
         place = os.path.abspath(os.path.join(wd, path_on_compute))
@@ -212,8 +215,8 @@ class NodeData:
 
     def guard(self, pids: Iterable[int]) -> None:
         """Keep mounts until these ranks have ended, even if this agent is killed."""
-        for shown in self._visible:
-            shown.guard(pids)
+        for view in self._visible:
+            view.guard(pids)
 
     def send_as_written(self) -> None:
         """Start to upload outputs in mount mode, so that little is left at the end."""
@@ -293,12 +296,15 @@ class NodeData:
                     self._patiently(functools.partial(self._register, output))
 
     def _register(self, output: DataOutput) -> None:
-        run, asked = self._orders.run, output.register
+        run = self._orders.run
+        registration = output.register
         definition = written_definition(output, run)
         listing = self._store_listing({"sources": definition["sources"]})
         if listing is None:
-            if asked is not None:
-                words = f"output {output.name!r}: nothing was written, so there is no new version of {asked.name!r}"
+            if registration is not None:
+                words = (
+                    f"output {output.name!r}: nothing was written, so there is no new version of {registration.name!r}"
+                )
                 self._link.retry(lambda: self._link.warn(words))
             return
         new = NewDataset(
@@ -309,8 +315,14 @@ class NodeData:
             run=run,
             output=output.name,
         )
-        if asked is not None:
-            new = replace(new, name=asked.name, description=asked.description, tags=asked.tags, new_version=True)
+        if registration is not None:
+            new = replace(
+                new,
+                name=registration.name,
+                description=registration.description,
+                tags=registration.tags,
+                new_version=True,
+            )
         self._link.retry(lambda: self._link.register_dataset(self._workspace, new))
 
     def _store_listing(self, definition: dict[str, Any]) -> str | None:
@@ -318,21 +330,21 @@ class NodeData:
         path = os.path.join(self._scratch, f"written-{os.urandom(4).hex()}")
         os.makedirs(self._scratch, exist_ok=True)
         try:
-            made = write_listing(resolve(definition, self._run_data.stores), path)
+            listing = write_listing(resolve(definition, self._run_data.stores), path)
         except NotFound:
             return None
         if self._home is not None:
             BlobFolder(os.path.join(self._home, "blobs")).put_file(path)
-        elif self._link.retry(lambda: self._link.missing([made.digest])):
+        elif self._link.retry(lambda: self._link.missing([listing.digest])):
             with open(path, "rb") as file:
-                self._link.retry(lambda: self._link.put_blob(made.digest, file))
-        return made.digest
+                self._link.retry(lambda: self._link.put_blob(listing.digest, file))
+        return listing.digest
 
     def release(self) -> None:
         """Remove mounts, and links that an earlier agent created outside of its directory."""
-        for shown in self._visible:
-            self._report_unreadable(shown)
-            shown.close()
+        for view in self._visible:
+            self._report_unreadable(view)
+            view.close()
         for mount in self._left_by_another():
             mount.close()
         for place in self._recorded_links():
@@ -345,11 +357,11 @@ class NodeData:
             return [json.loads(line) for line in file if line.endswith("\n")]
         return []
 
-    def _report_unreadable(self, shown: VisibleInput) -> None:
+    def _report_unreadable(self, view: VisibleInput) -> None:
         """Report unreadable data: the script saw only "Input/output error", and perhaps died of it."""
-        found = list(dict.fromkeys(shown.problems()))
-        more = [f"… and {len(found) - _PROBLEMS_REPORTED} more"] if len(found) > _PROBLEMS_REPORTED else []
-        for words in (*found[:_PROBLEMS_REPORTED], *more):
+        problems = list(dict.fromkeys(view.problems()))
+        more = [f"… and {len(problems) - _PROBLEMS_REPORTED} more"] if len(problems) > _PROBLEMS_REPORTED else []
+        for words in (*problems[:_PROBLEMS_REPORTED], *more):
             with contextlib.suppress(FootplateError):
                 self._link.retry(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
 
@@ -359,21 +371,21 @@ class NodeData:
             return
         with open(self._records, encoding="utf-8") as file:
             for line in file:
-                found = adopt(line.strip())
-                if found is not None:
-                    yield found
+                view = adopt(line.strip())
+                if view is not None:
+                    yield view
 
     # ── Words ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _describe(self, wanted: DataInput) -> str:
-        if wanted.dataset is None:
-            return f"{wanted.name!r} ({wanted.datastore}/{wanted.path})"
-        dataset = self._run_data.datasets[wanted.dataset]
-        return f"{wanted.name!r} (dataset {dataset.name}:{dataset.version})" if dataset.name else repr(wanted.name)
+    def _describe(self, spec: DataInput) -> str:
+        if spec.dataset is None:
+            return f"{spec.name!r} ({spec.datastore}/{spec.path})"
+        dataset = self._run_data.datasets[spec.dataset]
+        return f"{spec.name!r} (dataset {dataset.name}:{dataset.version})" if dataset.name else repr(spec.name)
 
-    def _hint_if_gone(self, wanted: DataInput) -> str | None:
+    def _hint_if_gone(self, spec: DataInput) -> str | None:
         """Return a hint for data that has vanished since a version was registered, which records what there was."""
-        dataset = self._run_data.datasets.get(wanted.dataset or "")
+        dataset = self._run_data.datasets.get(spec.dataset or "")
         if dataset is None or dataset.name is None:
             return None
         command = shlex.join(["footplate", "data", "verify", f"{dataset.name}:{dataset.version}"])
@@ -422,7 +434,7 @@ def _is_chosen(output: DataOutput, name: str) -> bool:
 def _kept_words(output: DataOutput, skipped: list[str]) -> str:
     there = f"in datastore {output.datastore!r} already and"
     if len(skipped) == 1:
-        kept = f"{skipped[0]!r} was {there} stays as it is (overwrite=True replaces it)"
+        words = f"{skipped[0]!r} was {there} stays as it is (overwrite=True replaces it)"
     else:
-        kept = f"{len(skipped)} files were {there} stay, {skipped[0]!r} first (overwrite=True replaces them)"
-    return f"output {output.name!r}: {kept}"
+        words = f"{len(skipped)} files were {there} stay, {skipped[0]!r} first (overwrite=True replaces them)"
+    return f"output {output.name!r}: {words}"

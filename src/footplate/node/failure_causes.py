@@ -85,24 +85,24 @@ def of_rank(
 
 def _hint_about(exception: str, message: str, note: Mapping[str, Any]) -> str:
     """Return a hint. A missing module is the most common end of a first run, a port in use that of a first gang."""
-    told = "the traceback is in the run's error and at the end of its log"
+    where = "the traceback is in the run's error and at the end of its log"
     if "EADDRINUSE" in message or "Address already in use" in message:
-        return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {told}"
+        return f"another process of the machine has this port: use MASTER_PORT as it is set, or try again; {where}"
     if about_numpy := numpy_hint(message, note.get("numpy")):
-        return f"{about_numpy}; {told}"
+        return f"{about_numpy}; {where}"
     moved = re.match(r"(cannot import name|No module named) '(sklearn\.externals\.)?(joblib|six)'", message)
     if moved and "sklearn.externals" in message:
         return (
             f"write `import {moved[3]}`, which scikit-learn has not contained since 0.23, or name the run's packages: "
-            f"environments that Footplate builds have the old name; {told}"
+            f"environments that Footplate builds have the old name; {where}"
         )
     missing = re.match(r"No module named '([^'.]+)", message) if exception == "ModuleNotFoundError" else None
     if missing is None:
-        return told
+        return where
     name = missing[1]
     return (
         f"if {name!r} is a package, add what has it to the environment: conda_dependencies.add_pip_package({name!r}); "
-        f"if it is yours, put it into the source folder; {told}"
+        f"if it is yours, put it into the source folder; {where}"
     )
 
 
@@ -188,13 +188,13 @@ def _group_files() -> list[str]:
             rows = [line.rstrip("\n").split(":", 2) for line in file]
     except OSError:
         return []
-    found: list[str] = []
+    files: list[str] = []
     for _, controllers, path in (row for row in rows if len(row) == 3):
         if not controllers:
-            found.append(f"/sys/fs/cgroup{path}/memory.events")
+            files.append(f"/sys/fs/cgroup{path}/memory.events")
         elif "memory" in controllers.split(","):
-            found.append(f"/sys/fs/cgroup/memory{path}/memory.oom_control")
-    return found
+            files.append(f"/sys/fs/cgroup/memory{path}/memory.oom_control")
+    return files
 
 
 def _counter(path: str, name: str) -> int:

@@ -65,10 +65,10 @@ def open_driver() -> Driver | None:
 def find(driver: Driver | None, visible: str | None) -> list[Gpu]:
     """Return the GPUs that may be assigned. `visible` is the agent's own CUDA_VISIBLE_DEVICES."""
     try:
-        found = driver.devices() if driver is not None else []
+        devices = driver.devices() if driver is not None else []
     except OSError:
         return []
-    return found if visible is None else [gpu for gpu in found if _is_named(gpu, visible)]
+    return devices if visible is None else [gpu for gpu in devices if _is_named(gpu, visible)]
 
 
 def beyond(chosen: str, assigned: str, devices: Sequence[Gpu]) -> list[str]:
@@ -112,14 +112,15 @@ class Nvml:
         return Gpu(index, _words(uuid), _words(name), int(self._memory(handle).total))
 
     def uses(self) -> list[Use]:
-        found: list[Use] = []
+        uses: list[Use] = []
         for index, handle in enumerate(self._handles):
             try:
-                rates, memory = self._library.nvmlDeviceGetUtilizationRates(handle), self._memory(handle)
+                rates = self._library.nvmlDeviceGetUtilizationRates(handle)
+                memory = self._memory(handle)
             except self._library.NVMLError:
                 continue  # for example a device that was reset; the others go on
-            found.append(Use(index, float(rates.gpu), float(memory.used), float(memory.total)))
-        return found
+            uses.append(Use(index, float(rates.gpu), float(memory.used), float(memory.total)))
+        return uses
 
     def _memory(self, handle: Any) -> Any:
         """Count memory as nvidia-smi does: the older call includes memory that the driver reserves."""

@@ -60,8 +60,10 @@ class NodeFolder:
         """`shares`: the nodes of the run are on one machine. Then, as on Azure, they share one working directory."""
         self.home = home
         self._run, self._node, self.attempt, self._shares = run, node, attempt, shares
-        work, again = os.path.join(home, "work", run), f"_attempt_{attempt}" if attempt > 1 else ""
-        self.path, first = os.path.join(work, f"node_{node}{again}"), os.path.join(work, f"node_0{again}")
+        work = os.path.join(home, "work", run)
+        again = f"_attempt_{attempt}" if attempt > 1 else ""
+        self.path = os.path.join(work, f"node_{node}{again}")
+        first = os.path.join(work, f"node_0{again}")
         self.keeps_wd = node == 0 or not shares
         self.shared = os.path.join(first, "tmp") if shares else None
         self.wd = os.path.join(self.path if self.keeps_wd else first, "wd")
@@ -145,10 +147,10 @@ class NodeFolder:
         return _read_json(self._lock)
 
     @staticmethod
-    def write_holder(held: int, pid: int, identity: str, attempt: int) -> None:
+    def write_holder(lock: int, pid: int, identity: str, attempt: int) -> None:
         line = json.dumps({"pid": pid, "identity": identity, "attempt": attempt}).encode()
         # Padded and written at once: a reader sees the old line or the new one, never a mixture.
-        os.pwrite(held, line.ljust(200) + b"\n", 0)
+        os.pwrite(lock, line.ljust(200) + b"\n", 0)
 
     # ── Small files ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -305,14 +307,15 @@ def regular_files(
         except OSError:
             continue
         for name in names:
-            path, shown = os.path.join(folder, name), below + name
+            path = os.path.join(folder, name)
+            display_name = below + name
             kind, real = _resolve(path, fence)
             if kind == "file":
-                yield shown, real
+                yield display_name, real
             elif kind == "folder" and real not in above:
-                waiting.append((shown + "/", real, (*above, real)))
+                waiting.append((display_name + "/", real, (*above, real)))
             elif refuse is not None:
-                refuse(shown, "is part of a loop of links" if kind == "folder" else kind)
+                refuse(display_name, "is part of a loop of links" if kind == "folder" else kind)
 
 
 @functools.lru_cache(maxsize=8)
@@ -323,7 +326,8 @@ def _real_fence(path: str) -> str:
 
 def _real_root(root: str, inside: str, fence: str) -> str:
     """Return the real path of `root`. Every look at the outputs asks, and almost always there is no link."""
-    at, below = inside, root[len(inside) :].strip(os.sep) if _is_within(root, inside) else None
+    at = inside
+    below = root[len(inside) :].strip(os.sep) if _is_within(root, inside) else None
     if below is None:
         return os.path.realpath(root)
     for part in below.split(os.sep) if below else ():
@@ -379,9 +383,9 @@ def runtime_folder(home: str, version: str) -> str:
         return folder
     os.makedirs(folder, exist_ok=True)
     _point(ours, PACKAGE)
-    found = _find_azureml()
-    if found:
-        _point(azure, found)
+    azureml = _find_azureml()
+    if azureml:
+        _point(azure, azureml)
     return folder
 
 

@@ -165,11 +165,11 @@ def _become_agent(request: dict[str, Any], lock: int, requests: int) -> None:
         following = NextRequests()
         while True:
             code, is_over = _work_on(request)
-            found = following.wait() if is_over else None
-            if found is None:
+            assignment = following.wait() if is_over else None
+            if assignment is None:
                 break
-            request = json.loads(found[0])
-            _take_files(request["log"], found[1], REQUESTS_NUMBER)
+            request = json.loads(assignment[0])
+            _take_files(request["log"], assignment[1], REQUESTS_NUMBER)
     except SystemExit as exit:
         code = exit.code if isinstance(exit.code, int) else 64
     except BaseException:

@@ -16,21 +16,21 @@ _USAGE = "usage: python -m footplate.node --run RUN --node N --endpoint URL [--a
 
 class AgentOptions:
     def __init__(self, arguments: list[str]) -> None:
-        given = dict(zip(arguments[::2], arguments[1::2]))
-        unknown = [name for name in arguments[::2] if name not in _NAMES or name not in given]
-        missing = [name for name in ("--run", "--node", "--endpoint") if name not in given]
+        values = dict(zip(arguments[::2], arguments[1::2]))
+        unknown = [name for name in arguments[::2] if name not in _NAMES or name not in values]
+        missing = [name for name in ("--run", "--node", "--endpoint") if name not in values]
         if unknown or missing:
             complaint = f"not understood: {unknown[0]}" if unknown else f"missing: {missing[0]}"
             sys.exit(f"footplate.node: {complaint}\n{_USAGE}")
-        self.run = given["--run"]
-        self.node = int(given["--node"])
-        self.attempt = int(given.get("--attempt", "1"))
-        self.endpoint = given["--endpoint"]
-        self.address = given.get("--address")
+        self.run = values["--run"]
+        self.node = int(values["--node"])
+        self.attempt = int(values.get("--attempt", "1"))
+        self.endpoint = values["--endpoint"]
+        self.address = values.get("--address")
         """The address for other nodes; by default that of this machine on the route to the server."""
-        self.home = given.get("--home")
+        self.home = values.get("--home")
         """The server's home directory, on a machine that shares it with the server."""
-        self.lock = int(given["--lock"]) if "--lock" in given else None
+        self.lock = int(values["--lock"]) if "--lock" in values else None
         """The file descriptor of the agent's lock, if the engine has taken it."""
         self.token = os.environ.get(environ.TOKEN)
 

@@ -42,8 +42,8 @@ class HeldPorts:
 
     def let_go(self) -> None:
         """Release the ports for the ranks, which start now; other agents still keep off."""
-        for held in self._bound:
-            held.close()
+        for listener in self._bound:
+            listener.close()
         self._bound.clear()
 
     def close(self) -> None:
@@ -56,15 +56,15 @@ class HeldPorts:
         claim = _claim(port)
         if claim is None:
             return False
-        held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
-            held.bind(("0.0.0.0", port))
+            listener.bind(("0.0.0.0", port))
         except OSError:
-            held.close()
+            listener.close()
             claim.close()
             return False
         self._claims.append(claim)
-        self._bound.append(held)
+        self._bound.append(listener)
         return True
 
 
@@ -90,14 +90,14 @@ def _range() -> range:
     return range(_LOWEST, min(lowest, _BELOW)) if lowest > _LOWEST + 1000 else range(max(lowest, 1024), 61000)
 
 
-def own_address(wanted: str) -> str:
+def resolve_address(address: str) -> str:
     """Return the address if this machine has it: Linux has all of 127.0.0.0/8, other systems only assigned ones."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
-            probe.bind((wanted, 0))
+            probe.bind((address, 0))
         except OSError:
             return "127.0.0.1"
-    return wanted
+    return address
 
 
 def interface_of(address: str) -> str | None:
@@ -105,9 +105,9 @@ def interface_of(address: str) -> str | None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             try:
-                found = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", os.fsencode(name)[:15]))
+                reply = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", os.fsencode(name)[:15]))
             except OSError:  # it has none, or this is not Linux
                 continue
-            if socket.inet_ntoa(found[20:24]) == address:
+            if socket.inet_ntoa(reply[20:24]) == address:
                 return name
     return None

@@ -78,9 +78,11 @@ def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder
 
 def _check_tensorflow1(orders: NodeOrders, path: str, script: str) -> None:
     with open(path, encoding="utf-8", errors="replace") as file:
-        found = tensorflow1_check.first_impossible_line(file.read())
-    if found is not None and orders.variables.get(environ.TENSORFLOW1) != "0":
-        message = f"{script}, line {found[0]}: {found[1]!r} needs a module that only TensorFlow 1 has"
+        impossible_line = tensorflow1_check.first_impossible_line(file.read())
+    if impossible_line is not None and orders.variables.get(environ.TENSORFLOW1) != "0":
+        message = (
+            f"{script}, line {impossible_line[0]}: {impossible_line[1]!r} needs a module that only TensorFlow 1 has"
+        )
         hint = "TensorFlow 1 has no wheels for Python 3.8 or newer, and TensorFlow 2 takes its place: use Keras instead"
         raise Failed(Cause("start_failed", message, hint, orders.node))
 
@@ -113,7 +115,8 @@ def build(orders: NodeOrders, link: Link, folder: NodeFolder, tell: Callable[[st
             see_installed_packages()
             for module in _TOOLS.get(orders.lock.builder, ("uv",)):
                 provide(module, link, cache_home(folder.home))
-        builder, logins = environments.load(orders.lock.builder), Logins(orders.logins)
+        builder = environments.load(orders.lock.builder)
+        logins = Logins(orders.logins)
         return builder.build(orders.lock, Path(cache_home(folder.home)) / "environments", say, logins)
     except ImportError as error:
         words = f"the environment could not be built: this node's Python {sys.version.split()[0]} lacks {error.name}"

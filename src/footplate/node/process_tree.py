@@ -86,8 +86,8 @@ def exit_code(status: int) -> int:
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def alive(pid: int, known: str) -> bool:
-    return identity(pid) == known
+def alive(pid: int, expected: str) -> bool:
+    return identity(pid) == expected
 
 
 def boot() -> str:
@@ -100,8 +100,8 @@ def boot() -> str:
 
 
 def everyone() -> dict[int, Process]:
-    found = (look(pid) for pid in _pids())
-    return {process.pid: process for process in found if process is not None}
+    looks = (look(pid) for pid in _pids())
+    return {process.pid: process for process in looks if process is not None}
 
 
 def _pids() -> list[int]:
@@ -121,27 +121,27 @@ def variables(pid: int) -> frozenset[bytes]:
         return frozenset()
 
 
-def members(wanted: dict[str, str], known: Iterable[int] = (), agent: int | None = None) -> list[int]:
-    """Return the living processes of a node: those with the marker `wanted`, those `known`, and unmarked ones below.
+def members(marks: dict[str, str], roots: Iterable[int] = (), agent: int | None = None) -> list[int]:
+    """Return the living processes of a node: those with its marks, the `roots`, and unmarked ones below.
 
     Unmarked children of the agent count as well. This process itself is left out.
     """
     table = everyone()
     children = _children(table.values())
-    marks = {os.fsencode(f"{name}={value}") for name, value in wanted.items()}
-    known = set(known)
-    found: list[int] = []
+    marker = {os.fsencode(f"{name}={value}") for name, value in marks.items()}
+    roots = set(roots)
+    pids: list[int] = []
     waiting = [(process.pid, False) for process in table.values() if process.parent not in table]
     while waiting:
         pid, descends = waiting.pop()
         environment = variables(pid)
         unmarked = not _is_marked(environment) and not _is_starting(pid, environment)
-        ours = pid in known or marks <= environment or (descends and unmarked)
+        ours = pid in roots or marker <= environment or (descends and unmarked)
         ours = ours and not _is_machinery(environment)
         if ours and pid != os.getpid() and not table[pid].zombie:
-            found.append(pid)
+            pids.append(pid)
         waiting += [(child, ours or pid == agent) for child in children.get(pid, ())]
-    return found
+    return pids
 
 
 def _children(processes: Iterable[Process]) -> dict[int, list[int]]:
@@ -186,14 +186,14 @@ def handles(pid: int, number: int) -> bool:
 def through_shells(pids: Iterable[int]) -> list[int]:
     """Return these processes and, below those that are shells, the ones that the shells started."""
     children = _children(process for process in everyone().values() if not process.zombie)
-    found: list[int] = []
+    reached: list[int] = []
     waiting = list(pids)
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        reached.append(pid)
         if _program(pid) in _SHELLS:
             waiting += children.get(pid, ())
-    return found
+    return reached
 
 
 def _program(pid: int) -> bytes:
@@ -206,7 +206,7 @@ def _program(pid: int) -> bytes:
 
 def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
     """Return files that these processes have open for writing, by device and inode, as far as we may look."""
-    found: set[tuple[int, int]] = set()
+    files: set[tuple[int, int]] = set()
     for pid in pids:
         with contextlib.suppress(OSError):
             for name in os.listdir(f"/proc/{pid}/fd"):
@@ -215,8 +215,8 @@ def open_for_writing(pids: Iterable[int]) -> frozenset[tuple[int, int]]:
                         flags = int(file.read(4096).split(b"flags:")[1].split()[0], 8)
                     if flags & os.O_ACCMODE:
                         info = os.stat(f"/proc/{pid}/fd/{name}")
-                        found.add((info.st_dev, info.st_ino))
-    return frozenset(found)
+                        files.add((info.st_dev, info.st_ino))
+    return frozenset(files)
 
 
 def shows_open_files(pids: Iterable[int]) -> bool:
@@ -228,13 +228,13 @@ def below(root: int) -> list[int]:
     """Return the living descendants of a process, without Footplate's own: cheap enough for every second."""
     children = _children(process for process in everyone().values() if not process.zombie)
     waiting = list(children.get(root, ()))
-    found: list[int] = []
+    pids: list[int] = []
     while waiting:
         pid = waiting.pop()
         if not _is_machinery(variables(pid)):
-            found.append(pid)
+            pids.append(pid)
             waiting += children.get(pid, ())
-    return found
+    return pids
 
 
 def send(pids: Iterable[int], number: int) -> None:
@@ -258,22 +258,24 @@ def end(
     children of this process. A process that survives SIGKILL (it may hang in the kernel) is given up after `force`
     seconds.
     """
-    asked = (ask or find)()
-    send(asked, signal.SIGTERM)
-    send(asked, signal.SIGCONT)  # a stopped process would never receive it
-    deadline, looks, left = time.monotonic() + grace, Backoff(0.005, 0.1, factor=1.5), asked
-    while left and time.monotonic() < deadline:
+    processes = (ask or find)()
+    send(processes, signal.SIGTERM)
+    send(processes, signal.SIGCONT)  # a stopped process would never receive it
+    deadline = time.monotonic() + grace
+    looks = Backoff(0.005, 0.1, factor=1.5)
+    living = processes
+    while living and time.monotonic() < deadline:
         time.sleep(min(looks.next(), max(deadline - time.monotonic(), 0.0)))
         reap()
-        left = [pid for pid in left if _lives(pid)] or find()
+        living = [pid for pid in living if _lives(pid)] or find()
     killed: list[int] = []
     give_up = time.monotonic() + force
-    while left and time.monotonic() < give_up:
-        killed += [pid for pid in left if pid not in killed]
-        send(left, signal.SIGKILL)
+    while living and time.monotonic() < give_up:
+        killed += [pid for pid in living if pid not in killed]
+        send(living, signal.SIGKILL)
         time.sleep(0.01)
         reap()
-        left = find()
+        living = find()
     return killed
 
 
@@ -336,9 +338,9 @@ def reap_strays(except_for: Iterable[int]) -> None:
     while True:
         try:
             # Look before reaping, so that the exit status of a rank is never lost here.
-            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return
-        if found is None or found.si_pid in expected:
+        if child is None or child.si_pid in expected:
             return
-        os.waitpid(found.si_pid, 0)
+        os.waitpid(child.si_pid, 0)

@@ -126,16 +126,16 @@ def _mlflow_variables(orders: NodeOrders, variables: Mapping[str, str]) -> dict[
     if azure_variables.TRACKING_URI in variables or "AZUREML_ARM_WORKSPACE_NAME" not in orders.variables:
         return {}
     has_plugin = MLFLOW in orders.lock.content.get(AZUREML, {})
-    found = azure_variables.mlflow_variables(orders.variables, has_plugin)
-    return {name: value for name, value in found.items() if name not in variables}
+    settings = azure_variables.mlflow_variables(orders.variables, has_plugin)
+    return {name: value for name, value in settings.items() if name not in variables}
 
 
 def _straight_to(peers: Sequence[str], variables: Mapping[str, str]) -> dict[str, str]:
     """Bypass proxies for other nodes: gRPC and others would ask a proxy that cannot reach them, and hang."""
     if not peers or not any(variables.get(name) or variables.get(name.upper()) for name in _PROXIES):
         return {}
-    known = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
-    hosts = [host.strip() for host in known.split(",") if host.strip()]
+    exceptions = variables.get("no_proxy") or variables.get("NO_PROXY") or ""
+    hosts = [host.strip() for host in exceptions.split(",") if host.strip()]
     merged = ",".join([*hosts, *(peer for peer in dict.fromkeys(peers) if peer not in hosts)])
     return {"no_proxy": merged, "NO_PROXY": merged}
 

@@ -79,7 +79,8 @@ class RankGroup:
 
     def start(self, orders: NodeOrders, setting: RankEnvironment) -> None:
         """Start the ranks of these orders. Raise OSError if the directory is full or gone."""
-        self._orders, folder = orders, self._folder
+        self._orders = orders
+        folder = self._folder
         container = setting.interpreter.container
         self._container_program = container.program if container else None
         os.chdir(folder.wd)
@@ -110,11 +111,11 @@ class RankGroup:
         if not state:
             self._is_first = True
             return False
-        found = ranks.adopt(state, orders.ranks, self._folder.marker())
-        if not found or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in found)):
+        adopted = ranks.adopt(state, orders.ranks, self._folder.marker())
+        if not adopted or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in adopted)):
             return False  # it died between its decision and the first start
-        self._refuse_if_incomplete(orders, found)
-        self._orders, self._ranks = orders, found
+        self._refuse_if_incomplete(orders, adopted)
+        self._orders, self._ranks = orders, adopted
         # The clock counts from boot. After another boot none of these ranks lives.
         self._began = float(state["began"]) if state.get("boot") == process_tree.boot() else self._clock()
         self._container_program = state.get("container_program")
@@ -122,14 +123,14 @@ class RankGroup:
             self._daemons = daemons.Daemons(orders, self._folder, self._enlist)
         process_tree.become_subreaper()
         self._write_state()
-        living = sum(rank.ended is None for rank in found)
-        say(f"took over from an agent that died: {living} of {len(found)} ranks still run")
+        living = sum(rank.ended is None for rank in adopted)
+        say(f"took over from an agent that died: {living} of {len(adopted)} ranks still run")
         return True
 
-    def _refuse_if_incomplete(self, orders: NodeOrders, found: Sequence[ranks.Rank]) -> None:
+    def _refuse_if_incomplete(self, orders: NodeOrders, adopted: Sequence[ranks.Rank]) -> None:
         """Fail the run if an earlier agent started only some of the ranks, even if these end well."""
-        known = {rank.number for rank in found}
-        missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in known]
+        numbers = {rank.number for rank in adopted}
+        missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in numbers]
         if missing:
             words = f"the agent died before it had started rank {missing[0]}"
             hint = "submit the run again, or restart it: footplate runs restart " + orders.run
@@ -148,8 +149,8 @@ class RankGroup:
         os.write(self.waker, b".")
 
     def _state(self) -> dict[str, Any]:
-        known = {"run": self._orders.run, "began": self._began, "boot": process_tree.boot()}
-        return {**known, "container_program": self._container_program}
+        state = {"run": self._orders.run, "began": self._began, "boot": process_tree.boot()}
+        return {**state, "container_program": self._container_program}
 
     def _write_state(self) -> None:
         try:
@@ -177,8 +178,8 @@ class RankGroup:
 
     def only_attends(self) -> bool:
         """Whether only ranks are left that serve others and never end by themselves."""
-        left = [rank for rank in self._ranks if rank.ended is None]
-        return bool(left) and all(rank.attends for rank in left) and self._doubts_until is None
+        living = [rank for rank in self._ranks if rank.ended is None]
+        return bool(living) and all(rank.attends for rank in living) and self._doubts_until is None
 
     def reap(self) -> None:
         ranks.reap(self._ranks)
@@ -228,24 +229,26 @@ class RankGroup:
         return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
 
     def _first_of_mpi(self) -> Cause | None:
-        starved, full = failure_causes.oom_kills() > self._oom_before, failure_causes.has_no_room(self._folder.path)
+        starved = failure_causes.oom_kills() > self._oom_before
+        full = failure_causes.has_no_room(self._folder.path)
         return self._daemons.first_failure(self._ranks, starved, full) if self._daemons is not None else None
 
     def _first_of_ranks(self) -> Cause | None:
-        found: list[tuple[float, Cause]] = []
+        failures: list[tuple[float, Cause]] = []
         for rank in self._ranks:
             if rank.ended is None and not self._lingers(rank):
                 continue
-            note, log = self._folder.read_rank_exit(rank.number), os.path.join(self._folder.logs, rank.log)
+            note = self._folder.read_rank_exit(rank.number)
+            log = os.path.join(self._folder.logs, rank.log)
             starved = failure_causes.was_killed(rank, note) and failure_causes.oom_kills() > self._oom_before
             full = failure_causes.has_no_room(self._folder.path)
             cause = failure_causes.of_rank(rank, self._node, note, log, starved, full)
             if cause is not None:
                 # A rank may also fail after its script has ended well, long after its report.
                 noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
-                found.append((failure_causes.failed_at(cause, noted or rank.ended or time.time()), cause))
+                failures.append((failure_causes.failed_at(cause, noted or rank.ended or time.time()), cause))
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
-        return failure_causes.first(found, self._orders.processes > 1, tasks) if found else None
+        return failure_causes.first(failures, self._orders.processes > 1, tasks) if failures else None
 
     def has_failed(self) -> bool:
         """Whether a rank has failed although nobody has asked the ranks to end. Called from any thread."""
@@ -253,7 +256,7 @@ class RankGroup:
             return False
         return any(rank.code or self._folder.read_rank_exit(rank.number).get("code") for rank in list(self._ranks))
 
-    def ended_by_themselves(self, asked: bool) -> bool:
+    def ended_by_themselves(self, was_asked_to_end: bool) -> bool:
         """Whether every rank left in an orderly way: with success, or after it was asked to end with any exit code.
 
         A rank that failed or was killed may have left half of a file.
@@ -261,7 +264,7 @@ class RankGroup:
         codes = [self._folder.read_rank_exit(rank.number).get("code", rank.code) for rank in self._ranks]
         if any(rank.code is not None and rank.code < 0 for rank in self._ranks):
             return False
-        return all(code == 0 or (asked and code is not None and code > 0) for code in codes)
+        return all(code == 0 or (was_asked_to_end and code is not None and code > 0) for code in codes)
 
     # ── Warning ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -275,16 +278,16 @@ class RankGroup:
         Without a handler the signal would kill the process; often only rank 0 has one.
         """
         number = signal.Signals[name]
-        found = [p for p in self._scripts() if p not in self._warned and process_tree.handles(p, number)]
-        if not found:
+        pids = [p for p in self._scripts() if p not in self._warned and process_tree.handles(p, number)]
+        if not pids:
             return
         if not self._warned:
             for plan in self._orders.ranks:
                 with contextlib.suppress(OSError):
                     ranks.mark(os.path.join(self._folder.logs, plan.log), f"the time limit is near: {name}")
-        self._warned.update(found)
-        say(f"the time limit is near: sending {name} to the processes {', '.join(map(str, found))}")
-        process_tree.send(found, number)
+        self._warned.update(pids)
+        say(f"the time limit is near: sending {name} to the processes {', '.join(map(str, pids))}")
+        process_tree.send(pids, number)
 
     def _scripts(self) -> list[int]:
         """Return the processes that run the script or its shell, without those that it started itself."""
@@ -320,11 +323,11 @@ class RankGroup:
         """Return the processes to ask when all are to end."""
         if self._container_program:
             return self.living()  # the engine forwards the signal; a rank asked directly as well would receive it twice
-        found = self.members()
+        members = self.members()
         if self._daemons is None:
-            return found
+            return members
         # An mpirun that is asked kills its ranks, whatever they are doing; it ends by itself when they have ended.
-        return [pid for pid in found if mpirun.is_rank(process_tree.variables(pid))] or found
+        return [pid for pid in members if mpirun.is_rank(process_tree.variables(pid))] or members
 
     def end_leftovers(self, grace: float) -> None:
         """End background processes of the ranks, and whatever an earlier agent left behind."""
@@ -332,9 +335,9 @@ class RankGroup:
         self.reap()
         if self._saw_all_starts and self._container_program is None and process_tree.has_no_descendants():
             return  # a look at all processes of the machine takes milliseconds
-        left = self.members()
-        if left:
-            say(f"ending {len(left)} processes that the ranks left behind")
+        leftovers = self.members()
+        if leftovers:
+            say(f"ending {len(leftovers)} processes that the ranks left behind")
             process_tree.end(self.members, grace, self.reap)
 
     def members(self) -> list[int]:

@@ -50,8 +50,8 @@ class Rank:
         self.watch: int | None = None  # a pidfd
 
     def to_state(self) -> dict[str, Any]:
-        known = {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
-        return {**known, "enclosed": self.enclosed}
+        state = {"rank": self.number, "pid": self.pid, "identity": self.identity, "log": self.log}
+        return {**state, "enclosed": self.enclosed}
 
 
 class StartFailed(Exception):
@@ -67,10 +67,8 @@ class StartFailed(Exception):
 
 def start(orders: NodeOrders, plan: RankPlan, setting: RankEnvironment, folder: NodeFolder) -> Rank:
     """Start one rank in the current directory: in its own session, with both outputs in one file."""
-    argv, variables = (
-        rank_environment.rank_argv(orders.program, setting),
-        rank_environment.rank_variables(orders, plan, setting),
-    )
+    argv = rank_environment.rank_argv(orders.program, setting)
+    variables = rank_environment.rank_variables(orders, plan, setting)
     container = setting.interpreter.container
     if container is not None:
         alone = len(orders.ranks) == 1
@@ -134,20 +132,20 @@ def adopt(state: Mapping[str, Any], plans: Sequence[RankPlan], marker: Mapping[s
     are found by their marker.
     """
     if "ranks" in state:
-        found = [
+        adopted = [
             Rank(r["rank"], r["pid"], r["identity"], r["log"], child=False, enclosed=bool(r.get("enclosed")))
             for r in state["ranks"]
         ]
     else:
-        found = [_find(plan, marker) for plan in plans]
+        adopted = [_find(plan, marker) for plan in plans]
     attendants = {plan.rank for plan in plans if plan.attends}
-    for rank in found:
+    for rank in adopted:
         rank.attends = rank.number in attendants
         if rank.identity is not None and process_tree.alive(rank.pid, rank.identity):
             rank.watch = watch(rank.pid)
         else:
             rank.ended = time.time()
-    return found
+    return adopted
 
 
 def _find(plan: RankPlan, marker: Mapping[str, str]) -> Rank:

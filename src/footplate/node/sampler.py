@@ -32,8 +32,8 @@ class Sampler:
     ) -> None:
         # A journal has one writer: another attempt, or an agent that replaces a dead one, opens another.
         name = f"node_{node}" + (f"_attempt_{attempt}" if attempt > 1 else "")
-        taken = os.path.exists(os.path.join(folder, f"{name}.slots"))
-        self._journal = Journal(folder, f"{name}_{os.getpid()}" if taken else name)
+        is_in_use = os.path.exists(os.path.join(folder, f"{name}.slots"))
+        self._journal = Journal(folder, f"{name}_{os.getpid()}" if is_in_use else name)
         self._prefix = f"system/node_{node}/"
         self._disk = disk
         self._gpus = gpus
@@ -55,7 +55,9 @@ class Sampler:
             say(f"the machine cannot be sampled: {error}")
             self._journal.close()
             return
-        devices, ranks, began = _Gpus(self._gpus), _Ranks(), time.monotonic()
+        devices = _Gpus(self._gpus)
+        ranks = _Ranks()
+        began = time.monotonic()
         try:
             while not self._over.wait(_pause(time.monotonic() - began)):
                 self._write({**host.sample(), **devices.sample(), **ranks.sample()})
@@ -91,7 +93,8 @@ class _Machine:
         self._before = self._counters()
 
     def sample(self) -> dict[str, float]:
-        memory, space = self._psutil.virtual_memory(), self._psutil.disk_usage(self._disk)
+        memory = self._psutil.virtual_memory()
+        space = self._psutil.disk_usage(self._disk)
         values = {
             "cpu_percent": self._psutil.cpu_percent(),
             "memory_used_bytes": memory.total - memory.available,
@@ -123,14 +126,16 @@ class _Ranks:
 
     def sample(self) -> dict[str, float]:
         if time.monotonic() >= self._next:  # listing the processes is the expensive part
-            self._pids, self._next = process_tree.below(os.getpid()), time.monotonic() + SELDOM_SECONDS
+            self._pids = process_tree.below(os.getpid())
+            self._next = time.monotonic() + SELDOM_SECONDS
         memory = float(sum(_resident(pid) for pid in self._pids))
         return {"process_tree_rss_bytes": memory, "process_tree_cpu_cores": self._cores()}
 
     def _cores(self) -> float:
         """Return the CPUs that were busy since the last sample, in processes that both samples know."""
         before, began = self._spent, self._at
-        self._spent, self._at = {pid: _cpu_seconds(pid) for pid in self._pids}, time.monotonic()
+        self._spent = {pid: _cpu_seconds(pid) for pid in self._pids}
+        self._at = time.monotonic()
         spent = sum(max(0.0, now - before[pid]) for pid, now in self._spent.items() if pid in before)
         return spent / max(self._at - began, 1e-3)
 
@@ -155,10 +160,10 @@ def _cpu_seconds(pid: int) -> float:
 class _Gpus:
     """The GPUs of the run, or all of them if `wanted` is None."""
 
-    def __init__(self, wanted: Sequence[str] | None) -> None:
-        self._driver = gpus.open_driver() if wanted is None or wanted else None
-        found = gpus.find(self._driver, None)
-        self._indices = {gpu.index for gpu in found if wanted is None or gpu.uuid in wanted}
+    def __init__(self, uuids: Sequence[str] | None) -> None:
+        self._driver = gpus.open_driver() if uuids is None or uuids else None
+        devices = gpus.find(self._driver, None)
+        self._indices = {gpu.index for gpu in devices if uuids is None or gpu.uuid in uuids}
         self._next = 0.0
 
     def sample(self) -> dict[str, float]:

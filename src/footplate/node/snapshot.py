@@ -28,13 +28,13 @@ def fetch(digest: str, link: Link, home: str | None, folder: NodeFolder) -> None
     """
     blobs = BlobFolder(os.path.join(cache_home(folder.home), "blobs"))
 
-    def lay(wanted: str, path: str, executable: bool = False) -> None:
-        bring(wanted, link, home, blobs)
-        blobs.copy_to(wanted, path, executable)
+    def write_file(blob: str, path: str, executable: bool = False) -> None:
+        bring(blob, link, home, blobs)
+        blobs.copy_to(blob, path, executable)
 
     bring(digest, link, home, blobs)
     with blobs.open(digest) as manifest:
-        materialize(manifest.read(), lay, folder.wd)
+        materialize(manifest.read(), write_file, folder.wd)
 
 
 def note_source_files(names: Iterable[str], folder: NodeFolder) -> None:

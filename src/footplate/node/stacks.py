@@ -52,11 +52,11 @@ class Answers:
             threading.Thread(target=self._answer, args=[key], name="stacks", daemon=True).start()
 
     def _answer(self, key: str) -> None:
-        found = collect(self._members(), self._node, find_spy())
+        stacks = collect(self._members(), self._node, find_spy())
         try:
-            self._link.retry(lambda: self._link.show_stacks(key, found))
+            self._link.retry(lambda: self._link.show_stacks(key, stacks))
         except (FootplateError, Abandoned) as error:
-            say(f"the stacks of {len(found)} processes could not be read: {error}")
+            say(f"the stacks of {len(stacks)} processes could not be read: {error}")
 
 
 def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStacks]:
@@ -69,8 +69,8 @@ def collect(pids: Iterable[int], node: int, spy: str | None) -> list[ProcessStac
         by_rank.setdefault(_rank(pid), []).append(pid)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         groups = [pool.submit(_look_at_all, group, node, rank, spy) for rank, group in by_rank.items()]
-        found = [each for group in groups for each in group.result()]
-    return sorted(found, key=lambda each: (each.rank is None, each.rank or 0, each.pid))
+        stacks = [each for group in groups for each in group.result()]
+    return sorted(stacks, key=lambda each: (each.rank is None, each.rank or 0, each.pid))
 
 
 def _look_at_all(pids: Iterable[int], node: int, rank: int | None, spy: str | None) -> list[ProcessStacks]:
@@ -177,12 +177,15 @@ def _registered(pid: int) -> str | None:
 
 def _written(path: str, before: int) -> str:
     """Return the text that was added to the file, as soon as it stops growing."""
-    deadline, size, since = time.monotonic() + _WRITE_SECONDS, before, time.monotonic()
+    deadline = time.monotonic() + _WRITE_SECONDS
+    size = before
+    since = time.monotonic()
     while time.monotonic() < deadline:
         time.sleep(0.01)
         now = os.path.getsize(path)
         if now != size:
-            size, since = now, time.monotonic()
+            size = now
+            since = time.monotonic()
         elif size > before and time.monotonic() - since > _QUIET_SECONDS:
             break
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -192,15 +195,15 @@ def _written(path: str, before: int) -> str:
 
 def parse(text: str) -> tuple[ThreadStack, ...]:
     """Parse the output of faulthandler, thread by thread."""
-    found: list[tuple[str, str | None, list[StackFrame]]] = []
+    threads: list[tuple[str, str | None, list[StackFrame]]] = []
     for line in text.splitlines():
         thread, frame = _THREAD.match(line), _FRAME.match(line)
         if thread:
-            found.append((thread[1], thread[2], []))
-        elif frame and found:
-            found[-1][2].insert(0, StackFrame(frame[3], frame[1], int(frame[2])))
+            threads.append((thread[1], thread[2], []))
+        elif frame and threads:
+            threads[-1][2].insert(0, StackFrame(frame[3], frame[1], int(frame[2])))
     # faulthandler writes the interrupted thread, the main one, last; people look for it first.
-    return tuple(ThreadStack(hex(int(id, 16)), name, tuple(frames)) for id, name, frames in reversed(found))
+    return tuple(ThreadStack(hex(int(id, 16)), name, tuple(frames)) for id, name, frames in reversed(threads))
 
 
 def _text(path: str) -> str:

@@ -111,10 +111,14 @@ class TimeLimit:
 
     def seconds_left(self) -> float | None:
         """Return the seconds until there is something to do: to warn the ranks, or to end them."""
-        left = self._own_left()
+        remaining = self._own_left()
         if self.signal_due():  # a rank may yet install a handler
-            return LOOK_SECONDS if left is None else min(left, LOOK_SECONDS)
-        return left if left is None or self._orders.warning_signal is None else left - self._orders.warning_seconds
+            return LOOK_SECONDS if remaining is None else min(remaining, LOOK_SECONDS)
+        return (
+            remaining
+            if remaining is None or self._orders.warning_signal is None
+            else remaining - self._orders.warning_seconds
+        )
 
     def signal_due(self) -> str | None:
         """Return the signal that the ranks are to get from now on, because a limit is near."""
@@ -122,8 +126,8 @@ class TimeLimit:
 
     def passed(self) -> Cause | None:
         """Return the cause of the end if the run's own limit has passed."""
-        left = self._own_left()
-        if left is None or left > 0:
+        remaining = self._own_left()
+        if remaining is None or remaining > 0:
             return None
         words = f"ran longer than the limit of {self._orders.max_seconds:g} seconds"
         return Cause("time_limit", words, "raise max_run_duration_seconds", self._orders.node)
@@ -136,8 +140,8 @@ class TimeLimit:
         return replace(cause, code=code, message=f"ended after the warning of the time limit: {cause.message}")
 
     def _is_near(self) -> bool:
-        left = self._own_left()
-        return left is not None and left <= self._orders.warning_seconds
+        remaining = self._own_left()
+        return remaining is not None and remaining <= self._orders.warning_seconds
 
     def _own_left(self) -> float | None:
         limit = self._orders.max_seconds

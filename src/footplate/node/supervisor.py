@@ -28,9 +28,9 @@ _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
 
 def supervise(folder: str, arguments: list[str]) -> int:
     """Run the agent of the bundle in `folder`; return its exit code."""
-    given = dict(zip(arguments[::2], arguments[1::2]))
+    values = dict(zip(arguments[::2], arguments[1::2]))
     program = os.path.join(folder, "footplate", "node", "__main__.py")
-    return Supervisor().run(program, arguments, int(given["--lock"]) if "--lock" in given else None)
+    return Supervisor().run(program, arguments, int(values["--lock"]) if "--lock" in values else None)
 
 
 class Supervisor:
@@ -66,7 +66,7 @@ class Supervisor:
 
     def _run_once(self, program: str, arguments: list[str], lock: int | None) -> int:
         """Run the agent. It begins with our signals blocked: one that comes early must wait for it, and not kill it."""
-        parent, (lifeline, held) = os.getpid(), os.pipe()
+        parent, (lifeline, write_end) = os.getpid(), os.pipe()
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         try:
             if self._is_stopping:
@@ -80,7 +80,7 @@ class Supervisor:
         os.close(lifeline)
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
         self._child = None  # from here on its number may be that of another process
-        os.close(held)
+        os.close(write_end)
         status = os.waitpid(pid, 0)[1]
         return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
@@ -112,11 +112,11 @@ def _become_agent(program: str, arguments: list[str], lock: int | None, parent: 
         _exit(code if isinstance(code, int) else int(code is not None))
 
 
-def _close_files(*kept: int | None) -> None:
+def _close_files(*exceptions: int | None) -> None:
     """Close everything but both outputs and these files, and read nothing."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in map(int, os.listdir("/proc/self/fd")):  # before Python 3.10, closerange tries every number
-        if number > 2 and number not in kept:
+        if number > 2 and number not in exceptions:
             try:
                 os.close(number)
             except OSError:  # the directory that was listed

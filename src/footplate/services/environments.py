@@ -28,7 +28,7 @@ class EnvironmentService:
             )
         self._store.workspaces.get(workspace)
         definition, found = extract_definition_logins(definition)
-        self._store.logins.put(found.known)
+        self._store.logins.put(found.by_address)
         return self._store.environments.register(workspace, name, definition, time.time())
 
     def get(self, workspace: str, name: str, version: str | None, label: str | None = None) -> EnvironmentView:

@@ -43,7 +43,7 @@ class LockService:
     def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
         """Return the lock of this content, and store it with the locks of runs."""
         spec, found = extract_logins(spec)
-        self._store.logins.put(found.known)
+        self._store.logins.put(found.by_address)
         lock = environments.resolve(
             spec, workshop_of(self._home, self._store.logins.all()), lambda _line: None, refresh
         )

@@ -128,7 +128,7 @@ class NodeService:
             stop=_must_stop(record),
             program=record.spec.program or Program(),
             lock=lock,
-            logins=dict(Logins(self._store.logins.all()).of(lock).known),
+            logins=dict(Logins(self._store.logins.all()).of(lock).by_address),
             snapshot=record.spec.snapshot,
             variables=self._variables(record, node),
             ranks=tuple(r for r in ranks if r.node == node),

@@ -52,14 +52,17 @@ class RunLimits:
     def _check_logins(self, submitter: str, spec: RunSpec, brought: Logins) -> None:
         """Raise NotAllowed for an address whose stored login the submitter does not have, or would replace."""
         stored = Logins(self._store.logins.all())
-        if not stored.known:
+        if not stored.by_address:
             return
         record = self._store.runs.record(submitter)
         own = stored.named_in([to_json(record.spec.environment), self._lock(record.lock)])
         for each in _with_children(spec):
             wanted = stored.named_in([to_json(each.environment), self._lock(each.lock)])
-            for address in {*wanted.known, *(stored.known.keys() & brought.known)} - own.known.keys():
-                if brought.known.get(address) != stored.known[address]:
+            for address in {
+                *wanted.by_address,
+                *(stored.by_address.keys() & brought.by_address),
+            } - own.by_address.keys():
+                if brought.by_address.get(address) != stored.by_address[address]:
                     raise NotAllowed(
                         f"run {submitter} may not use or replace the stored login of {address}",
                         "submit from outside the run, or give the run an environment that uses this address",

@@ -66,7 +66,7 @@ class RunService:
         self._check(workspace, spec)
         if submitter is not None:
             self._limits.check_submission(submitter, spec, found)
-        self._store.logins.put(found.known)
+        self._store.logins.put(found.by_address)
         warnings, now = self._warnings(workspace, spec), time.time()
         record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
         first: list[events.Event] = [events.RunSubmitted(created_by)]

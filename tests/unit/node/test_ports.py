@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from footplate.errors import Unavailable
-from footplate.node.ports import HeldPorts, interface_of, own_address
+from footplate.node.ports import HeldPorts, interface_of, resolve_address
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def test_zero_ports_are_allowed() -> None:
 
 
 def test_an_address_of_another_machine_is_replaced() -> None:
-    assert own_address("127.0.0.9") == "127.0.0.9"
-    assert own_address("192.0.2.1") == "127.0.0.1"
+    assert resolve_address("127.0.0.9") == "127.0.0.9"
+    assert resolve_address("192.0.2.1") == "127.0.0.1"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="interfaces are found on Linux only")

@@ -114,7 +114,7 @@ def test_children_without_any_marker_belong_to_a_marked_parent(start: Start, run
     unmarked = start(CHILD.format(argv=["/bin/sleep", "600"], env={}))
     below = child_of(unmarked)
     try:
-        assert set(process_tree.members({"NO_SUCH": "x"}, known=[unmarked.pid])) == {unmarked.pid, below}
+        assert set(process_tree.members({"NO_SUCH": "x"}, roots=[unmarked.pid])) == {unmarked.pid, below}
         assert process_tree.members({"NO_SUCH": "x"}, agent=unmarked.pid) == [below]
         assert process_tree.members({"NO_SUCH": "x"}) == []
     finally:

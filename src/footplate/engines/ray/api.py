@@ -96,25 +96,25 @@ class Head:
 
     def actors(self) -> dict[str, dict[int, str]]:
         """Return the hosts of living actors that hold nodes: by Ray's id of the driver and the index of the node."""
-        found: defaultdict[str, dict[int, str]] = defaultdict(dict)
+        hosts: defaultdict[str, dict[int, str]] = defaultdict(dict)
         for actor in self._list(_LIVING):
             _, node, host = str(actor["name"]).rsplit("/", 2)
-            found[str(actor["job_id"])][int(node)] = host
-        return found
+            hosts[str(actor["job_id"])][int(node)] = host
+        return hosts
 
     def dead_actors(self, driver: str) -> dict[int, str | None]:
         """Return the nodes of a driver whose actors are dead: Ray's message if the machine or the process died, None if
         the driver has ended them.
         """
         path = f"{_ACTORS}&detail=true&filter_keys=job_id&filter_predicates=%3D&filter_values={quote(driver)}"
-        found: dict[int, str | None] = {}
+        reasons: dict[int, str | None] = {}
         for actor in self._list(path):
             death: dict[str, Any] = actor.get("death_cause") or {}
             cause: dict[str, Any] = death.get("actor_died_error_context") or {}
             if actor["state"] == "DEAD":
                 node = int(str(actor["name"]).rsplit("/", 2)[1])
-                found[node] = str(cause.get("error_message")) if cause.get("reason") in _DIED else None
-        return found
+                reasons[node] = str(cause.get("error_message")) if cause.get("reason") in _DIED else None
+        return reasons
 
     def _list(self, path: str) -> list[dict[str, Any]]:
         answer: Any = self._ask("GET", path)
@@ -189,9 +189,9 @@ class Head:
 @functools.lru_cache(maxsize=64)
 def _version(head: Head) -> tuple[int, ...]:
     text = head.version()
-    if (found := re.match(r"(\d+)\.(\d+)", text)) is None:
+    if (match := re.match(r"(\d+)\.(\d+)", text)) is None:
         raise Unavailable(f"{head.address} answers with the Ray version {text!r}", "see whether it is a Ray cluster")
-    return tuple(map(int, found.groups()))
+    return tuple(map(int, match.groups()))
 
 
 def host_of(address: object) -> str:

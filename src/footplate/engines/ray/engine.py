@@ -73,14 +73,15 @@ class RayEngine:
         """Return how many nodes the cluster has now that are large enough; an autoscaler may add more."""
         head = Head.of(options)
         head.check_version()
-        wanted = NodeResources(options.get("cpus"), options.get("memory"), custom=options.get("resources") or {})
-        return head.count_nodes(_bundle(wanted))
+        resources = NodeResources(options.get("cpus"), options.get("memory"), custom=options.get("resources") or {})
+        return head.count_nodes(_bundle(resources))
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.node_count < 1:
             raise InvalidInput(f"node_count is {job.node_count}", "give at least 1")
         head = Head.of(job.options)
-        bundle, name = _bundle(job.resources), job.run if job.attempt == 1 else f"{job.run}-{job.attempt}"
+        bundle = _bundle(job.resources)
+        name = job.run if job.attempt == 1 else f"{job.run}-{job.attempt}"
         handle = {"address": head.address, "token_file": head.token_file, "job": name,
                   "nodes": job.node_count, "bundle": bundle}  # fmt: skip
         start = remote_start(job)
@@ -92,33 +93,36 @@ class RayEngine:
         return LaunchRequest(self.name, job.run, job.attempt, body)
 
     def submit(self, request: LaunchRequest) -> str:
-        handle, body = dict(request.body["handle"]), {**request.body["job"], **request.body["entrypoint"]}
-        head, first = Head(handle["address"], handle["token_file"]), str(handle["job"])
+        handle = dict(request.body["handle"])
+        body = {**request.body["job"], **request.body["entrypoint"]}
+        head = Head(handle["address"], handle["token_file"])
+        first = str(handle["job"])
         head.check_version()
         for count in range(1, _MOST_SUBMISSIONS):
             handle["job"] = first if count == 1 else f"{first}.{count}"
-            known = head.job(handle["job"])
-            if known is None:
+            job = head.job(handle["job"])
+            if job is None:
                 head.submit_job({**body, "submission_id": handle["job"]})
-            if known is None or known["status"] not in api.ENDED:
+            if job is None or job["status"] not in api.ENDED:
                 return json.dumps(handle, sort_keys=True, separators=(",", ":"))
-            if known.get("error_type") == _TIMED_OUT:
+            if job.get("error_type") == _TIMED_OUT:
                 body = request.body["job"]
         raise Unavailable(f"the Ray job {first} ended {_MOST_SUBMISSIONS - 1} times", "see its log in Ray's dashboard")
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         """Ask each head once about all its jobs. A head that is away does not hide the jobs of the others."""
         by_head: defaultdict[Head, dict[str, dict[str, Any]]] = defaultdict(dict)
-        seen, errors = dict[str, Observation](), list[Unavailable]()
+        seen = dict[str, Observation]()
+        errors = list[Unavailable]()
         for handle in handles:
-            if (known := _parse(handle)) is not None:
-                by_head[Head(known["address"], known["token_file"])][handle] = known
+            if (fields := _parse(handle)) is not None:
+                by_head[Head(fields["address"], fields["token_file"])][handle] = fields
             else:
                 seen[handle] = Observation("gone")
-        for head, known in by_head.items():
+        for head, fields in by_head.items():
             look = self._looks.setdefault(head, _Look(head))
             try:
-                seen.update(_Round(head, self._canceled, look).observe(known))
+                seen.update(_Round(head, self._canceled, look).observe(fields))
             except Unavailable as error:
                 errors.append(error)
         if errors and not seen:
@@ -129,28 +133,28 @@ class RayEngine:
 
     def cancel(self, handle: str, grace: float) -> None:
         """Ask Ray to stop the job. Ray waits for the grace of the submitted job, whatever `grace` is here."""
-        known = _parse(handle)
-        if known is None:
+        fields = _parse(handle)
+        if fields is None:
             return
         self._canceled.add(handle)
         try:
-            Head(known["address"], known["token_file"]).stop_job(known["job"])
+            Head(fields["address"], fields["token_file"]).stop_job(fields["job"])
         except NotThere:
             pass
         except Unavailable as error:  # the agents learn it from the server as well; the next poll repeats this
-            log.warning("cannot stop the Ray job %s yet: %s", known["job"], error.message)
+            log.warning("cannot stop the Ray job %s yet: %s", fields["job"], error.message)
 
     def forget(self, handle: str) -> bool:
-        known = _parse(handle)
-        if known is None:
+        fields = _parse(handle)
+        if fields is None:
             return True
-        head = Head(known["address"], known["token_file"])
+        head = Head(fields["address"], fields["token_file"])
         try:
-            job = head.job(known["job"])
+            job = head.job(fields["job"])
             if job is not None and job["status"] not in api.ENDED:
                 return False
             if job is not None:
-                head.delete_job(known["job"])
+                head.delete_job(fields["job"])
         except Unavailable:
             return False
         self._canceled.discard(handle)
@@ -162,16 +166,16 @@ class RayEngine:
 
 def _bundle(resources: NodeResources) -> dict[str, float]:
     """Return the resources of a node in Ray's names: one CPU if the run requests nothing."""
-    found: dict[str, float] = {"CPU": resources.cpus if resources.cpus is not None else 1}
+    bundle: dict[str, float] = {"CPU": resources.cpus if resources.cpus is not None else 1}
     if resources.gpus:
-        found["GPU"] = resources.gpus
+        bundle["GPU"] = resources.gpus
     if resources.memory:
-        found["memory"] = int(resources.memory * 2**30)
+        bundle["memory"] = int(resources.memory * 2**30)
     for name, amount in resources.custom.items():
         if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 < amount < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"the resource {name!r} has the amount {amount!r}", "give a number above 0")
-        found[name] = amount
-    return found
+        bundle[name] = amount
+    return bundle
 
 
 def _describe(job: AgentJob, name: str, start: RemoteStart, bundle: dict[str, float]) -> dict[str, Any]:
@@ -216,8 +220,8 @@ def _program() -> str:
 
 def _parse(handle: str) -> dict[str, Any] | None:
     try:
-        known = cast("dict[str, Any]", json.loads(handle))
-        return known if known["address"] and known["job"] and known["nodes"] and known["bundle"] else None
+        fields = cast("dict[str, Any]", json.loads(handle))
+        return fields if fields["address"] and fields["job"] and fields["nodes"] and fields["bundle"] else None
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -226,7 +230,9 @@ class _Look:
     """The state of a cluster for explanations, repeated after a while: a cluster's events may be many."""
 
     def __init__(self, head: Head) -> None:
-        self._head, self._state, self._until = head, ClusterState(None), 0.0
+        self._head = head
+        self._state = ClusterState(None)
+        self._until = 0.0
 
     def state(self) -> ClusterState:
         if time.monotonic() >= self._until:
@@ -250,18 +256,18 @@ class _Round:
 
     def observe(self, handles: Mapping[str, dict[str, Any]]) -> dict[str, Observation]:
         jobs = self._head.jobs()
-        running = [jobs[known["job"]] for known in handles.values() if _is_gang(jobs.get(known["job"]))]
+        running = [jobs[fields["job"]] for fields in handles.values() if _is_gang(jobs.get(fields["job"]))]
         actors = self._head.actors() if running else {}
-        found: dict[str, Observation] = {}
-        for handle, known in handles.items():
-            job = jobs.get(known["job"])
-            found[handle] = self._observe(handle, known, job, actors.get(str(job["job_id"]), {}) if job else {})
-        return found
+        observations: dict[str, Observation] = {}
+        for handle, fields in handles.items():
+            job = jobs.get(fields["job"])
+            observations[handle] = self._observe(handle, fields, job, actors.get(str(job["job_id"]), {}) if job else {})
+        return observations
 
     def _observe(
-        self, handle: str, known: dict[str, Any], job: dict[str, Any] | None, places: dict[int, str]
+        self, handle: str, fields: dict[str, Any], job: dict[str, Any] | None, places: dict[int, str]
     ) -> Observation:
-        nodes = int(known["nodes"])
+        nodes = int(fields["nodes"])
         if job is None:  # a head without persistence has started again, or somebody has deleted the job
             reason = "the Ray cluster does not know the job any more: its head was started again, or it was deleted"
             return Observation("exited", dict.fromkeys(range(nodes)), reason=reason, ended_by="node_lost")
@@ -271,21 +277,21 @@ class _Round:
             # Ray stops the job as soon as it starts it; nothing runs until then, and the run's token is void.
             return Observation("exited", dict.fromkeys(range(nodes)))
         if job["status"] == "PENDING":
-            return Observation("queued", reason=self._why_waiting(known))
+            return Observation("queued", reason=self._why_waiting(fields))
         if not _is_gang(job):
             return Observation("running", places={0: api.host_of(job.get("driver_agent_http_address"))})
-        return self._observe_gang(known, job, places)
+        return self._observe_gang(fields, job, places)
 
-    def _observe_gang(self, known: dict[str, Any], job: dict[str, Any], places: dict[int, str]) -> Observation:
-        missing = set(range(int(known["nodes"]))) - set(places)
+    def _observe_gang(self, fields: dict[str, Any], job: dict[str, Any], places: dict[int, str]) -> Observation:
+        missing = set(range(int(fields["nodes"]))) - set(places)
         dead = self._head.dead_actors(str(job["job_id"])) if missing and job["job_id"] else {}
         if not places and not dead:
-            return Observation("queued", reason=self._why_waiting(known))
+            return Observation("queued", reason=self._why_waiting(fields))
         died = {node: dead[node] for node in sorted(missing) if dead.get(node) is not None}
         return Observation("running", dict.fromkeys(died), tuple(died), next(iter(died.values()), None), places=places)
 
-    def _why_waiting(self, known: dict[str, Any]) -> str:
-        return queue.explain(self._look.state(), known["job"], known["bundle"], int(known["nodes"]))
+    def _why_waiting(self, fields: dict[str, Any]) -> str:
+        return queue.explain(self._look.state(), fields["job"], fields["bundle"], int(fields["nodes"]))
 
 
 def _is_gang(job: Mapping[str, Any] | None) -> bool:
@@ -293,7 +299,8 @@ def _is_gang(job: Mapping[str, Any] | None) -> bool:
 
 
 def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observation:
-    message, nobody = str(job.get("message") or ""), dict[int, "int | None"].fromkeys(range(nodes))
+    message = str(job.get("message") or "")
+    nobody = dict[int, "int | None"].fromkeys(range(nodes))
     if job["status"] == "SUCCEEDED":
         return Observation("exited", dict.fromkeys(range(nodes), 0))
     if job["status"] == "STOPPED":
@@ -314,9 +321,9 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
 
 def _result(message: str) -> dict[str, Any] | None:
     """Return the last line of a driver, which reports the exit codes of its nodes."""
-    _, found, text = message.rpartition(program.RESULT)
+    _, marker, text = message.rpartition(program.RESULT)
     try:
-        return json.loads(text.splitlines()[0]) if found else None
+        return json.loads(text.splitlines()[0]) if marker else None
     except (ValueError, IndexError):
         return None
 

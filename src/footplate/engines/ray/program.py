@@ -35,20 +35,20 @@ _HIDDEN = ("RAY_JOB_CONFIG_JSON_ENV_VAR", "PYTHONUNBUFFERED", "PYTHONBREAKPOINT"
 
 def run_node(node: int) -> int:
     """Start the guard, pass SIGTERM on to it, and return the agent's exit code."""
-    requests, asked = os.pipe()  # we hold the writing end, so that our death closes it
+    requests, stop_pipe = os.pipe()  # we hold the writing end, so that our death closes it
     answer, answered = os.pipe()
     parent = os.getppid()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            os.close(asked)
+            os.close(stop_pipe)
             os.close(answer)
             os._exit(guard(node, requests, answered))
         os._exit(0)
     os.wait()
     os.close(requests)
     os.close(answered)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: os.write(asked, b"T") and None)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: os.write(stop_pipe, b"T") and None)
     while not select.select([answer], [], [], LOOK_SECONDS)[0]:
         if os.getppid() != parent:  # Ray's own process is dead, and nobody else would end us
             return LOST
@@ -118,10 +118,10 @@ def end_descendants() -> None:
     give_up = time.monotonic() + FORCE_SECONDS
     while time.monotonic() < give_up:
         reap(0)
-        found = descendants(os.getpid())
-        if not found:
+        pids = descendants(os.getpid())
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -139,13 +139,13 @@ def descendants(root: int) -> List[int]:
             except OSError:
                 continue
             children.setdefault(parent, []).append(int(name))
-    found: List[int] = []
+    pids: List[int] = []
     waiting = list(children.get(root, ()))
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        pids.append(pid)
         waiting += children.get(pid, ())
-    return found
+    return pids
 
 
 # ── Several nodes ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -170,7 +170,9 @@ class Gang:
     """The nodes of one run. `codes` are the exit codes of the ended ones, None where a node was lost."""
 
     def __init__(self, ray: Any) -> None:
-        self._ray, self._stopping, self._asked = ray, False, False
+        self._ray = ray
+        self._stopping = False
+        self._asked = False
         self._actors: Dict[int, Any] = {}
         self._ended: List[Any] = []  # kept, because an actor that nobody refers to dies and looks lost
         self.codes: Dict[int, Optional[int]] = {}
@@ -182,8 +184,10 @@ class Gang:
 
     def reserve(self) -> Any:
         """Wait for the bundles, for ever if need be; return the group, or None if asked to stop."""
-        groups, count = importlib.import_module("ray.util.placement_group"), len(JOB["arguments"])
-        bundles, strategy = [dict(JOB["bundle"]) for _ in range(count)], "STRICT_SPREAD" if count > 1 else "PACK"
+        groups = importlib.import_module("ray.util.placement_group")
+        count = len(JOB["arguments"])
+        bundles = [dict(JOB["bundle"]) for _ in range(count)]
+        strategy = "STRICT_SPREAD" if count > 1 else "PACK"
         group = groups.placement_group(bundles, strategy=strategy, name=JOB["name"])
         while not self._stopping:
             if group.wait(timeout_seconds=LOOK_SECONDS):
@@ -198,11 +202,12 @@ class Gang:
         remote = self._ray.remote(FootplateNode)
         for node in range(len(JOB["arguments"])):
             bundle = strategies.PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=node)
-            wanted, argv = dict(JOB["bundle"]), [*JOB["python"], "-c", JOB["loader"], "node", str(node)]
+            needs = dict(JOB["bundle"])
+            argv = [*JOB["python"], "-c", JOB["loader"], "node", str(node)]
             self._actors[node] = remote.options(
                 name="/".join((JOB["name"], str(node), hosts.get(places.get(node), ""))),
-                num_cpus=wanted.pop("CPU", 0), num_gpus=wanted.pop("GPU", 0), memory=wanted.pop("memory", None),
-                resources=wanted, max_restarts=0, scheduling_strategy=bundle,
+                num_cpus=needs.pop("CPU", 0), num_gpus=needs.pop("GPU", 0), memory=needs.pop("memory", None),
+                resources=needs, max_restarts=0, scheduling_strategy=bundle,
                 runtime_env={"env_vars": {JOB["variable"]: ""}},  # long, and Ray would keep a copy for each actor
             ).remote(argv, {JOB["variable"]: JOB["text"]})  # fmt: skip
 
@@ -210,9 +215,9 @@ class Gang:
         """Wait until every node has ended or is lost."""
         while self._actors:
             self._pass_stop_on()
-            asked = {node: actor.poll.remote() for node, actor in self._actors.items()}
-            self._ray.wait(list(asked.values()), num_returns=len(asked), timeout=LOOK_SECONDS)
-            for node, answer in asked.items():
+            polls = {node: actor.poll.remote() for node, actor in self._actors.items()}
+            self._ray.wait(list(polls.values()), num_returns=len(polls), timeout=LOOK_SECONDS)
+            for node, answer in polls.items():
                 self._take(node, answer)
             time.sleep(LOOK_SECONDS if self._actors else 0)
 
@@ -225,7 +230,8 @@ class Gang:
         except errors.RayActorError as error:
             if type(error).__name__ == "ActorUnavailableError":  # it may come back
                 return
-            self.lost[node], code = " ".join(str(error).split())[:300], None
+            self.lost[node] = " ".join(str(error).split())[:300]
+            code = None
         else:
             if code is None:
                 return

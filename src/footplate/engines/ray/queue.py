@@ -39,13 +39,13 @@ class ClusterState:
 
 def read_status(status: Mapping[str, Any]) -> ClusterState:
     """Read the head's answer to /api/cluster_status. The second autoscaler leaves it empty."""
-    known: dict[str, Any] = status.get("clusterStatus") or {}
-    metrics: dict[str, Any] = known.get("loadMetricsReport") or {}
+    cluster: dict[str, Any] = status.get("clusterStatus") or {}
+    metrics: dict[str, Any] = cluster.get("loadMetricsReport") or {}
     usage: dict[str, dict[str, list[float]]] | None = metrics.get("usageByNode")
     if usage is None:
         return ClusterState(None)
     nodes = {node: {name: (used, total) for name, (used, total) in each.items()} for node, each in usage.items()}
-    return ClusterState(nodes, _count_starting(known.get("autoscalerReport") or {}), status.get("autoscalingError"))
+    return ClusterState(nodes, _count_starting(cluster.get("autoscalerReport") or {}), status.get("autoscalingError"))
 
 
 def read_usage(texts: Mapping[str, str]) -> Usage:
@@ -53,9 +53,9 @@ def read_usage(texts: Mapping[str, str]) -> Usage:
     return {node: dict(map(_read_amounts, _USAGE.finditer(text))) for node, text in texts.items()}
 
 
-def _read_amounts(found: re.Match[str]) -> tuple[str, tuple[float, float]]:
-    used, total, used_of_reserved, reserved = (_number(found[index] or "0") for index in (1, 2, 4, 5))
-    return found[3], (used - used_of_reserved + reserved, total)
+def _read_amounts(match: re.Match[str]) -> tuple[str, tuple[float, float]]:
+    used, total, used_of_reserved, reserved = (_number(match[index] or "0") for index in (1, 2, 4, 5))
+    return match[3], (used - used_of_reserved + reserved, total)
 
 
 def _number(text: str) -> float:
@@ -75,10 +75,10 @@ def explain(state: ClusterState, job: str, bundle: Mapping[str, float], nodes: i
     if state.starting:
         count = f"{state.starting} node{'s' if state.starting > 1 else ''}"
         return f"Scaling: Ray is starting {count}; the run needs {needs}"
-    said = _last_report(state, job)
-    if said and said.startswith(_ADDS):
-        return f"Scaling: Ray reports: {said}; the run needs {needs}"
-    reason = state.error or said
+    report_text = _last_report(state, job)
+    if report_text and report_text.startswith(_ADDS):
+        return f"Scaling: Ray reports: {report_text}; the run needs {needs}"
+    reason = state.error or report_text
     report = f"; the autoscaler reports: {reason}" if reason else ""
     if large < nodes:
         have = f"has only {large} of {len(state.usage)}" if large else f"has none among its {len(state.usage)} nodes"
@@ -93,8 +93,8 @@ def _last_report(state: ClusterState, job: str) -> str | None:
     """
     begun = next((time for time, message in state.events if message == f"Started a ray job {job}."), None)
     routine = _ROUTINE if begun is not None and state.starting is None else (*_ROUTINE, _ADDS)
-    said = [message for time, message in state.events if time >= (begun or "") and not message.startswith(routine)]
-    return said[-1].strip().rstrip(".") if said else None
+    messages = [message for time, message in state.events if time >= (begun or "") and not message.startswith(routine)]
+    return messages[-1].strip().rstrip(".") if messages else None
 
 
 def _describe(bundle: Mapping[str, float], nodes: int) -> str:

@@ -136,10 +136,10 @@ def _word(name: str, value: Any) -> str:
 
 
 def _extra_lines(options: Mapping[str, Any]) -> list[str]:
-    given: Any = options.get("sbatch") or ()
-    if not isinstance(given, (str, list, tuple)):
-        raise InvalidInput(f"the option sbatch is {given!r}", "give a list of lines, such as --mail-type=END")
-    lines = [given] if isinstance(given, str) else cast("Sequence[Any]", given)
+    value: Any = options.get("sbatch") or ()
+    if not isinstance(value, (str, list, tuple)):
+        raise InvalidInput(f"the option sbatch is {value!r}", "give a list of lines, such as --mail-type=END")
+    lines = [value] if isinstance(value, str) else cast("Sequence[Any]", value)
     return [_extra_line(line) for line in lines]
 
 
@@ -158,11 +158,11 @@ def _extra_line(line: Any) -> str:
 
 def parse_sinfo(text: str) -> dict[str, int]:
     """Return the partitions with their numbers of nodes, from lines `NAME NODES` that may repeat a name."""
-    found: dict[str, int] = {}
+    partitions: dict[str, int] = {}
     for line in text.splitlines():
         name, _, count = line.rpartition(" ")
-        found[name] = found.get(name, 0) + int(count)
-    return found
+        partitions[name] = partitions.get(name, 0) + int(count)
+    return partitions
 
 
 SQUEUE_FIELDS = ("JobID", "State", "Reason", "StartTime", "exit_code", "RestartCnt", "NodeList")
@@ -277,14 +277,14 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def _expand(part: str) -> list[str]:
-    found = re.search(r"\[([^\]]*)\]", part)
-    if found is None:
+    brackets = re.search(r"\[([^\]]*)\]", part)
+    if brackets is None:
         return [part]
     numbers = list[str]()
-    for piece in found[1].split(","):
+    for piece in brackets[1].split(","):
         first, _, last = piece.partition("-")
         numbers += [str(n).zfill(len(first)) for n in range(int(first), int(last or first) + 1)]
-    return [part[: found.start()] + number + rest for number in numbers for rest in _expand(part[found.end() :])]
+    return [part[: brackets.start()] + number + rest for number in numbers for rest in _expand(part[brackets.end() :])]
 
 
 # ── What it means ─────────────────────────────────────────────────────────────────────────────────────────────────────

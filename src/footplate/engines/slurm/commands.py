@@ -83,8 +83,8 @@ class Place:
 
 def _variables() -> dict[str, str]:
     """Return the environment of Slurm's commands, which sbatch hands on to the job: little of the server's own."""
-    kept = {name: os.environ[name] for name in ("SLURM_CONF", "SSH_AUTH_SOCK") if name in os.environ}
-    return {**job_variables(os.environ), **kept, "SLURM_TIME_FORMAT": "%s"}
+    ours = {name: os.environ[name] for name in ("SLURM_CONF", "SSH_AUTH_SOCK") if name in os.environ}
+    return {**job_variables(os.environ), **ours, "SLURM_TIME_FORMAT": "%s"}
 
 
 # ── Cancelling ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -148,8 +148,8 @@ class Canceller:
     def _take(self) -> list[_Cancellation]:
         """Wait for cancellations that are due, and return them; none if there are none left to wait for."""
         with self._changed:
-            while self._waiting and (left := self._waiting[0].due - time.monotonic()) > 0:
-                self._changed.wait(left)
+            while self._waiting and (remaining := self._waiting[0].due - time.monotonic()) > 0:
+                self._changed.wait(remaining)
             due = list[_Cancellation]()
             while self._waiting and self._waiting[0].due <= time.monotonic() and len(due) < _BATCH:
                 due.append(heapq.heappop(self._waiting))

@@ -68,12 +68,12 @@ class SlurmEngine:
     def reach(self, options: Mapping[str, Any]) -> int:
         """Return how many nodes the target's partitions have."""
         place = Place(str(options.get("host") or ""), str(options.get("ssh") or "ssh"))
-        known = batch.parse_sinfo(place.ask(["sinfo", "--noheader", "--format=%R %D"]) or "")
-        wanted = [name for name in str(options.get("partition") or "").split(",") if name]
-        for name in wanted:
-            if name not in known:
-                raise InvalidInput(f"the option partition is {name!r}", f"the partitions are {', '.join(known)}")
-        return sum(known[name] for name in wanted) if wanted else max(known.values(), default=0)
+        partitions = batch.parse_sinfo(place.ask(["sinfo", "--noheader", "--format=%R %D"]) or "")
+        names = [name for name in str(options.get("partition") or "").split(",") if name]
+        for name in names:
+            if name not in partitions:
+                raise InvalidInput(f"the option partition is {name!r}", f"the partitions are {', '.join(partitions)}")
+        return sum(partitions[name] for name in names) if names else max(partitions.values(), default=0)
 
     def prepare(self, job: AgentJob) -> LaunchRequest:
         if job.node_count < 1:
@@ -94,9 +94,9 @@ class SlurmEngine:
         name = batch.job_name(request.run, request.attempt)
 
         def find_or_start() -> str:
-            known = _find_living(place, name) if name in self._submitted or not request.body["is_first"] else None
+            living = _find_living(place, name) if name in self._submitted or not request.body["is_first"] else None
             self._submitted[name] = None
-            return known or _sbatch(place, request.body)
+            return living or _sbatch(place, request.body)
 
         with self._submitting[hash(name) % len(self._submitting)]:
             job = backoff.retry(find_or_start, _SUBMISSIONS, backoff.Backoff(0.5, 10.0), Unavailable)
@@ -111,32 +111,32 @@ class SlurmEngine:
 
     def poll(self, handles: Sequence[str]) -> dict[str, Observation]:
         """Ask each cluster once about all its jobs. A cluster that is away does not hide the jobs of the others."""
-        known = {handle: _parse(handle) for handle in handles}
+        parsed = {handle: _parse(handle) for handle in handles}
         jobs = defaultdict[Place, list[str]](list)
-        for each in known.values():
+        for each in parsed.values():
             if each is not None:
                 jobs[each.place].append(each.job)
-        found = self._look_up_all(jobs)
+        answers = self._look_up_all(jobs)
         seen = dict[str, Observation]()
-        for handle, each in known.items():
+        for handle, each in parsed.items():
             if each is None:
                 seen[handle] = Observation("gone")
-            elif each.job in found[each.place]:
-                seen[handle] = self._observe(each, found[each.place][each.job])
-        self._end_restarted(found)
+            elif each.job in answers[each.place]:
+                seen[handle] = self._observe(each, answers[each.place][each.job])
+        self._end_restarted(answers)
         return seen
 
     def cancel(self, handle: str, grace: float) -> None:
-        known = _parse(handle)
-        if known is not None:
+        parsed = _parse(handle)
+        if parsed is not None:
             self._cancelled.add(handle)
-            self._canceller.add(known.place, known.job, grace)
+            self._canceller.add(parsed.place, parsed.job, grace)
 
     def forget(self, handle: str) -> bool:
         """Return whether the job has ended: agents remove their own files, and Slurm forgets jobs by itself."""
-        known = _parse(handle)
-        if known is not None:
-            job = _squeue(known.place, [known.job]).get(known.job)
+        parsed = _parse(handle)
+        if parsed is not None:
+            job = _squeue(parsed.place, [parsed.job]).get(parsed.job)
             if job is not None and not job.has_ended:
                 return False
             self._cancelled.discard(handle)
@@ -145,32 +145,33 @@ class SlurmEngine:
     # ── Watching ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look_up_all(self, jobs: Mapping[Place, list[str]]) -> dict[Place, _Found]:
-        found, errors = dict[Place, _Found](), list[Unavailable]()
+        answers = dict[Place, _Found]()
+        errors = list[Unavailable]()
         for place, numbers in jobs.items():
             try:
-                found[place] = self._look_up(place, numbers)
+                answers[place] = self._look_up(place, numbers)
             except Unavailable as error:
-                found[place] = {}
+                answers[place] = {}
                 errors.append(error)
-        if errors and not any(found.values()):
+        if errors and not any(answers.values()):
             raise errors[0]
         for error in errors:
             log.warning("cannot query a Slurm cluster: %s", error.message)
-        return found
+        return answers
 
     def _look_up(self, place: Place, jobs: list[str]) -> _Found:
         """Return what slurmctld knows about these jobs, and about older ones what the accounting knows."""
-        found: _Found = dict(_squeue(place, jobs))
-        older = [job for job in jobs if job not in found]
+        current: _Found = dict(_squeue(place, jobs))
+        older = [job for job in jobs if job not in current]
         if not older:
-            return found
+            return current
         try:
-            return {**found, **dict.fromkeys(older), **self._ask_accounting(place, older)}
+            return {**current, **dict.fromkeys(older), **self._ask_accounting(place, older)}
         except Unavailable as error:
-            if not found:
+            if not current:
                 raise
             log.warning("the accounting of Slurm does not answer: %s", error.message)
-            return found
+            return current
 
     def _ask_accounting(self, place: Place, jobs: list[str]) -> dict[str, SlurmJob]:
         if place in self._without_accounting:
@@ -180,14 +181,14 @@ class SlurmEngine:
             self._without_accounting.add(place)
         return batch.parse_sacct(text or "")
 
-    def _observe(self, known: _Handle, job: SlurmJob | None) -> Observation:
+    def _observe(self, parsed: _Handle, job: SlurmJob | None) -> Observation:
         if job is None:
             return Observation("gone")
-        return batch.observe(job, known.nodes, known.text in self._cancelled)
+        return batch.observe(job, parsed.nodes, parsed.text in self._cancelled)
 
-    def _end_restarted(self, found: Mapping[Place, _Found]) -> None:
+    def _end_restarted(self, answers: Mapping[Place, _Found]) -> None:
         """Remove jobs that Slurm has queued again: a new attempt has a job of its own."""
-        for place, jobs in found.items():
+        for place, jobs in answers.items():
             restarted = [job.job for job in jobs.values() if job and job.restarts and not job.has_ended]
             if restarted:
                 place.call(["scancel", "--quiet", *restarted])
@@ -203,8 +204,8 @@ class _Handle:
 
 def _parse(handle: str) -> _Handle | None:
     try:
-        known = json.loads(handle)
-        return _Handle(handle, str(known["job"]), int(known["nodes"]), Place(known["host"], known["ssh"]))
+        fields = json.loads(handle)
+        return _Handle(handle, str(fields["job"]), int(fields["nodes"]), Place(fields["host"], fields["ssh"]))
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -25,18 +25,18 @@ def config(logins: Logins) -> Generator[Config]:
     A token is part of a path, so the full address becomes the mirror of the bare one: rattler requests the former and
     records the latter. A user and password become an entry in rattler's own format, by host, beside the user's.
     """
-    known = Config.load_from_default_locations("rattler")
-    tokens = {bare: whole for bare, whole in logins.known.items() if urlsplit(whole).username is None}
-    passwords = {bare: whole for bare, whole in logins.known.items() if bare not in tokens}
+    settings = Config.load_from_default_locations("rattler")
+    tokens = {bare: whole for bare, whole in logins.by_address.items() if urlsplit(whole).username is None}
+    passwords = {bare: whole for bare, whole in logins.by_address.items() if bare not in tokens}
     lines = ["[mirrors]", *(f"{json.dumps(bare)} = [{json.dumps(whole)}]" for bare, whole in tokens.items())]
     if not passwords:
-        yield known.merge(Config.from_toml("\n".join(lines))) if tokens else known
+        yield settings.merge(Config.from_toml("\n".join(lines))) if tokens else settings
         return
     with tempfile.NamedTemporaryFile("w", prefix="footplate-", suffix=".json") as file:  # mode 0600
-        json.dump({**_stored(known), **dict(map(_entry, passwords.values()))}, file)
+        json.dump({**_stored(settings), **dict(map(_entry, passwords.values()))}, file)
         file.flush()
         override = f"authentication-override-file = {json.dumps(file.name)}"
-        yield known.merge(Config.from_toml("\n".join([override, *lines])))
+        yield settings.merge(Config.from_toml("\n".join([override, *lines])))
 
 
 def _entry(whole: str) -> tuple[str, dict[str, Any]]:
@@ -45,10 +45,10 @@ def _entry(whole: str) -> tuple[str, dict[str, Any]]:
     return parts.hostname or "", {"BasicHTTP": login}
 
 
-def _stored(known: Config) -> dict[str, Any]:
+def _stored(settings: Config) -> dict[str, Any]:
     """Return the credentials in the user's file, which an override would hide. Those in a keyring cannot be read
     here."""
-    named = known.authentication_override_file or os.environ.get("RATTLER_AUTH_FILE") or _STORED
+    named = settings.authentication_override_file or os.environ.get("RATTLER_AUTH_FILE") or _STORED
     try:
         return json.loads(Path(named).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -34,13 +34,13 @@ _FILES = (
 def addresses_of(spec: EnvironmentSpec) -> list[str]:
     """Return the addresses of the channels that a spec names, in order; channels before `::` in a package line come
     last."""
-    wanted: dict[str, Any] = spec.options.get("conda") or {}
+    conda: dict[str, Any] = spec.options.get("conda") or {}
     settings = read_settings()
-    names = [str(name) for name in wanted.get("channels") or ()] or settings.channels
-    lines = [str(line) for line in wanted.get("dependencies") or ()]
+    names = [str(name) for name in conda.get("channels") or ()] or settings.channels
+    lines = [str(line) for line in conda.get("dependencies") or ()]
     names += [line.split("::", 1)[0].strip() for line in lines if "::" in line]
-    found = [address for name in names for address in settings.addresses(name)]
-    return list(dict.fromkeys(found))
+    addresses = [address for name in names for address in settings.addresses(name)]
+    return list(dict.fromkeys(addresses))
 
 
 def overrides() -> dict[str, str]:
@@ -109,11 +109,11 @@ class CondaSettings:
 
 
 def read_settings() -> CondaSettings:
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     named = os.environ.get("CONDARC")
     for place in [*_FILES, *([named] if named else [])]:
-        found.update(_read(Path(place).expanduser()))
-    return CondaSettings(found)
+        merged.update(_read(Path(place).expanduser()))
+    return CondaSettings(merged)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -32,29 +32,29 @@ class Mapping:
 
 
 def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
-    wanted: dict[str, Any] = spec.options.get("conda") or {}
-    found = map_packages([str(line) for line in wanted.get("dependencies") or ()])
-    for line in found.warnings():
+    conda: dict[str, Any] = spec.options.get("conda") or {}
+    mapping = map_packages([str(line) for line in conda.get("dependencies") or ()])
+    for line in mapping.warnings():
         say(line)
-    lines = [*spec.requirements, *found.requirements, *(str(line) for line in wanted.get("pip") or ())]
-    chosen = replace(spec, python=found.python or spec.python)
-    made = lock_requirements(BUILDER, lines, chosen, settings, say)
-    return replace(made, warnings=(*found.warnings(), *made.warnings))
+    lines = [*spec.requirements, *mapping.requirements, *(str(line) for line in conda.get("pip") or ())]
+    chosen = replace(spec, python=mapping.python or spec.python)
+    locked = lock_requirements(BUILDER, lines, chosen, settings, say)
+    return replace(locked, warnings=(*mapping.warnings(), *locked.warnings))
 
 
 def map_packages(dependencies: Sequence[str]) -> Mapping:
-    found = Mapping()
+    mapping = Mapping()
     for text in dependencies:
         spec = names.parse(text)
         if spec.name == "python":
-            found.python = spec.version or None
+            mapping.python = spec.version or None
             continue
         line = spec.text if is_azureml(spec.name) else names.to_requirement(spec)
         if line is None:
-            found.dropped.append(f"{spec.text} is left out: {names.LEFT_OUT[names.key(spec.name)]}")
+            mapping.dropped.append(f"{spec.text} is left out: {names.LEFT_OUT[names.key(spec.name)]}")
             continue
-        found.requirements.append(line)
-        found.mapped.append(line if line == spec.text else f"{spec.text} → {line}")
+        mapping.requirements.append(line)
+        mapping.mapped.append(line if line == spec.text else f"{spec.text} → {line}")
         if spec.build is not None:
-            found.dropped.append(f"the build {spec.build!r} of {spec.text} is ignored: PyPI has no such builds")
-    return found
+            mapping.dropped.append(f"the build {spec.build!r} of {spec.text} is ignored: PyPI has no such builds")
+    return mapping

@@ -98,14 +98,14 @@ class CondaSpec:
 
 
 def parse(text: str) -> CondaSpec:
-    found = _SPEC.fullmatch(text.strip())
-    if found is None:
+    match = _SPEC.fullmatch(text.strip())
+    if match is None:
         raise InvalidInput(f"{text!r} is not a conda package", "write it as in: numpy=1.26")
-    rest, build = _brackets(found["rest"].strip())
+    rest, build = _brackets(match["rest"].strip())
     version = rest
     if build is None:
         version, build = _split_build(rest)
-    return CondaSpec(text.strip(), found["name"].lower(), _translate(version, text), build)
+    return CondaSpec(text.strip(), match["name"].lower(), _translate(version, text), build)
 
 
 def to_requirement(spec: CondaSpec) -> str | None:
@@ -138,25 +138,25 @@ def on_pypi(name: str) -> str:
 def admits(line: str, version: str) -> bool:
     """Whether this version satisfies a requirement; one that cannot be compared is left to pip."""
     try:
-        wanted = Requirement(line)
-        return wanted.url is None and wanted.specifier.contains(version, prereleases=True)
+        requirement = Requirement(line)
+        return requirement.url is None and requirement.specifier.contains(version, prereleases=True)
     except (InvalidRequirement, InvalidVersion):
         return False
 
 
 def _brackets(rest: str) -> tuple[str, str | None]:
     """Parse conda's long form, `[version='>=1', build=x]`."""
-    found = _BRACKETS.fullmatch(rest)
-    if found is None:
+    match = _BRACKETS.fullmatch(rest)
+    if match is None:
         return rest, None
-    pairs = dict(re.findall(r"(\w+)\s*=\s*['\"]?([^'\",]*(?:,[^'\"=]*)?)['\"]?", found["inside"]))
-    return pairs.get("version", found["before"].strip()), pairs.get("build")
+    pairs = dict(re.findall(r"(\w+)\s*=\s*['\"]?([^'\",]*(?:,[^'\"=]*)?)['\"]?", match["inside"]))
+    return pairs.get("version", match["before"].strip()), pairs.get("build")
 
 
 def _split_build(rest: str) -> tuple[str, str | None]:
     """Split off the build string of `=1.2=py38_0` and `1.2 py38_0`."""
-    found = re.fullmatch(r"(=?[^=<>!~\s,|]+)(?:=|\s+)([^=<>!~,|\s]+)", rest)
-    return (found[1], found[2]) if found else (rest, None)
+    match = re.fullmatch(r"(=?[^=<>!~\s,|]+)(?:=|\s+)([^=<>!~,|\s]+)", rest)
+    return (match[1], match[2]) if match else (rest, None)
 
 
 def _translate(version: str, text: str) -> str:
@@ -172,10 +172,10 @@ def _translate(version: str, text: str) -> str:
 
 
 def _translate_one(part: str, text: str) -> str:
-    found = _VERSION.fullmatch(part)
-    if found is None:
+    match = _VERSION.fullmatch(part)
+    if match is None:
         raise InvalidInput(f"{text!r} has an invalid version: {part!r}", "write it as in: numpy=1.26")
-    op, number = found["op"], found["number"]
+    op, number = match["op"], match["number"]
     star = number.endswith("*")
     number = number.rstrip("*").rstrip(".")
     if op in (">=", "<=", ">", "<", "~=", "===") or (op == "!=" and not star):

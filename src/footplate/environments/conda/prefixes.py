@@ -32,8 +32,8 @@ _OF_THE_SHELL = ("PATH", "PWD", "OLDPWD", "SHLVL", "_")
 
 def build(lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
     folder = built_environments.use(root, lock, say, logins, lambda place, context: _build(lock, place, context))
-    known = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
-    return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **known})
+    variables = json.loads((folder / VARIABLES).read_text(encoding="utf-8"))
+    return Interpreter((str(folder / "bin" / "python"),), {**venv.mpi_variables(folder), **variables})
 
 
 def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
@@ -43,9 +43,9 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
             f"the environment {lock.digest[:12]} was locked for {lock.content['platform']}, and this machine is {here}",
             "submit the run again, or run it on a machine of that platform",
         )
-    wanted = [records.restore(data) for data in lock.content["packages"]]
-    context.say(f"building the environment {lock.digest[:12]} from {len(wanted)} conda packages")
-    _link(wanted, folder, context)
+    packages = [records.restore(data) for data in lock.content["packages"]]
+    context.say(f"building the environment {lock.digest[:12]} from {len(packages)} conda packages")
+    _link(packages, folder, context)
     venv.add_requirements(lock, folder, context)
     variables = _activation(folder, context.say)
     (folder / VARIABLES).write_text(json.dumps(variables, sort_keys=True), encoding="utf-8")
@@ -85,17 +85,17 @@ class _Reporter(InstallerReporter):
             self.failed.append(self._scripts[index])
 
 
-def _link(wanted: Sequence[RepoDataRecord], folder: Path, context: BuildContext) -> None:
+def _link(packages: Sequence[RepoDataRecord], folder: Path, context: BuildContext) -> None:
     cache = context.root / PACKAGES
     cache.mkdir(parents=True, exist_ok=True)
-    for record in wanted:
+    for record in packages:
         _check_local(record)
     reporter = _Reporter(context.say)
     try:
         with config(context.logins) as settings:
             asyncio.run(
                 install(
-                    list(wanted), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
+                    list(packages), folder, cache_dir=cache, execute_link_scripts=True, show_progress=False,
                     client=Client.from_config(settings), config=settings, reporter=reporter,
                 )
             )  # fmt: skip
@@ -116,12 +116,12 @@ def _check_local(record: RepoDataRecord) -> None:
     path = urllib.request.url2pathname(parts.path)
     try:
         with open(path, "rb") as file:
-            found = hashlib.sha256(file.read()).digest()
+            digest = hashlib.sha256(file.read()).digest()
     except OSError as error:
         raise Unavailable(
             f"{path} cannot be read: {error.strerror}", "make the channel's directory reachable"
         ) from None
-    if found != record.sha256:
+    if digest != record.sha256:
         raise _explain(f"{path} (hash mismatch)")
 
 
@@ -152,8 +152,8 @@ def _activation(folder: Path, say: Say) -> dict[str, str]:
         return plain
     path = [str(folder / "bin"), *os.defpath.split(os.pathsep)]
     script = activate(folder, ActivationVariables(None, path)).script
-    found = _run_script(bash, str(script), folder, path, say)
-    return {**plain, **found}
+    exported = _run_script(bash, str(script), folder, path, say)
+    return {**plain, **exported}
 
 
 def _run_script(bash: str, script: str, folder: Path, path: Sequence[str], say: Say) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from rattler.package import BuildString, NoArchType
 
 
 def describe(record: RepoDataRecord) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": record.name.normalized,
         "version": str(record.version),
         "build": str(record.build),
@@ -26,7 +26,7 @@ def describe(record: RepoDataRecord) -> dict[str, Any]:
         "site_packages": record.python_site_packages_path,
         "channel": record.channel,
     }
-    return {name: value for name, value in found.items() if value not in (None, [])}
+    return {name: value for name, value in fields.items() if value not in (None, [])}
 
 
 def restore(data: Mapping[str, Any]) -> RepoDataRecord:

@@ -58,15 +58,15 @@ class CondaRequest:
 def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
     request = replace(_read_request(spec, say), libc=libc)
     say(f"solving {len(request.lines) + 1} packages from {', '.join(request.channels)}")
-    found, warnings = _solve_for_jobs(request, settings, say)
-    say(f"{len(found)} packages, Python {_python_of(found)}")
-    adapted = _adapt(request, spec, found, settings, say)
-    pins = _pin_pip(request, adapted, found, settings, say)
+    solution, warnings = _solve_for_jobs(request, settings, say)
+    say(f"{len(solution)} packages, Python {_python_of(solution)}")
+    adapted = _adapt(request, spec, solution, settings, say)
+    pins = _pin_pip(request, adapted, solution, settings, say)
     options = [line for line in request.pip if is_option(line)]
     content: dict[str, Any] = {
-        "python": pythons.dotted(_version_of(found)[:2]),
+        "python": pythons.dotted(_version_of(solution)[:2]),
         "platform": str(_subdir(settings)),
-        "packages": sorted((records.describe(record) for record in found), key=lambda one: one["name"]),
+        "packages": sorted((records.describe(record) for record in solution), key=lambda one: one["name"]),
         "requirements": pins.text,
         "options": options,
     }
@@ -87,18 +87,18 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
 
 
 def _read_request(spec: EnvironmentSpec, say: Say) -> CondaRequest:
-    wanted: dict[str, Any] = spec.options.get("conda") or {}
-    lines = without_azureml([str(line).strip() for line in wanted.get("dependencies") or ()], say)
+    conda: dict[str, Any] = spec.options.get("conda") or {}
+    lines = without_azureml([str(line).strip() for line in conda.get("dependencies") or ()], say)
     own = f"python={spec.python}" if spec.python and _PLAIN.fullmatch(spec.python) else f"python {spec.python or ''}"
     python = next((line for line in lines if _name(line) == "python"), own.strip())
     rest = tuple(line for line in lines if _name(line) != "python")
-    pip = clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
+    pip = clean([*spec.requirements, *(str(line) for line in conda.get("pip") or ())])
     return CondaRequest(rest, python, tuple(channels.addresses_of(spec)), tuple(pip))
 
 
 def _name(line: str) -> str:
-    found = re.match(r"(?:[^\s\[\]]+::)?([A-Za-z0-9_][A-Za-z0-9._+-]*)", line.strip())
-    return found[1].lower() if found else line
+    match = re.match(r"(?:[^\s\[\]]+::)?([A-Za-z0-9_][A-Za-z0-9._+-]*)", line.strip())
+    return match[1].lower() if match else line
 
 
 def _match_spec(line: str) -> MatchSpec:
@@ -121,11 +121,11 @@ def _solve_for_jobs(
 ) -> tuple[list[RepoDataRecord], tuple[str, ...]]:
     """Solve with the requested Python, or with the oldest one that can run jobs if that is too old."""
     try:
-        found = _solve(request, settings, say, request.python)
-        if _version_of(found)[:2] >= OLDEST:
-            return found, ()
+        solution = _solve(request, settings, say, request.python)
+        if _version_of(solution)[:2] >= OLDEST:
+            return solution, ()
         first = InvalidInput(
-            f"{request.python!r} gives Python {_python_of(found)}, and jobs need at least {pythons.dotted(OLDEST)}",
+            f"{request.python!r} gives Python {_python_of(solution)}, and jobs need at least {pythons.dotted(OLDEST)}",
             f"request python={pythons.dotted(OLDEST)} or newer",
         )
     except InvalidInput as error:
@@ -136,12 +136,12 @@ def _solve_for_jobs(
         raise first
     for minor in range(OLDEST[1], _NEWEST[1] + 1):
         try:
-            found = _solve(request, settings, say, f"python=3.{minor}")
+            solution = _solve(request, settings, say, f"python=3.{minor}")
         except InvalidInput:
             continue
         why = "does not fit the packages" if _is_our_choice(request.python) else "cannot run jobs"
-        warning = f"{request.python} {why}: the run uses Python {_python_of(found)}, the nearest that does"
-        return found, (warning,)
+        warning = f"{request.python} {why}: the run uses Python {_python_of(solution)}, the nearest that does"
+        return solution, (warning,)
     raise first
 
 
@@ -150,8 +150,8 @@ def _is_our_choice(line: str) -> bool:
 
 
 def _asks_for_an_old_one(line: str) -> bool:
-    found = re.search(r"=\s*(\d+)\.(\d+)", line)
-    return found is not None and (int(found[1]), int(found[2])) < OLDEST
+    match = re.search(r"=\s*(\d+)\.(\d+)", line)
+    return match is not None and (int(match[1]), int(match[2])) < OLDEST
 
 
 def _solve(request: CondaRequest, settings: ResolverSettings, say: Say, python: str) -> list[RepoDataRecord]:
@@ -168,9 +168,9 @@ def _solve(request: CondaRequest, settings: ResolverSettings, say: Say, python: 
     if first is ChannelPriority.Strict and priority != "strict" and len(request.channels) > 1:
         # Like conda: a later channel may help where the first one that has a package does not suffice.
         try:
-            found = _ask(lines, request, settings, ChannelPriority.Disabled)
+            solution = _ask(lines, request, settings, ChannelPriority.Disabled)
             say("packages of several channels are mixed, because the first channel that has them does not suffice")
-            return found
+            return solution
         except SolverError:
             pass
     raise InvalidInput(
@@ -183,7 +183,8 @@ def _ask(
     lines: Sequence[str], request: CondaRequest, settings: ResolverSettings, priority: ChannelPriority
 ) -> list[RepoDataRecord]:
     specs = [_match_spec(line) for line in lines]
-    virtual, sources = VirtualPackage.detect(_overrides(request, settings)), list(request.channels)
+    virtual = VirtualPackage.detect(_overrides(request, settings))
+    sources = list(request.channels)
     platforms = [_subdir(settings), Subdir("noarch")]
     try:
         with config(settings.logins) as rattler_config:
@@ -203,10 +204,11 @@ def _ask(
 
 def _overrides(request: CondaRequest, settings: ResolverSettings) -> VirtualPackageOverrides:
     """Return what to assume instead of what this machine has; CONDA_OVERRIDE_* of the user come first."""
-    overrides, node = VirtualPackageOverrides.from_env(), settings.node
+    overrides = VirtualPackageOverrides.from_env()
+    node = settings.node
     if node is not None:
-        known = {"cuda": node.cuda if node.gpu else "", "archspec": node.machine}
-        for name, value in known.items():
+        versions = {"cuda": node.cuda if node.gpu else "", "archspec": node.machine}
+        for name, value in versions.items():
             if f"CONDA_OVERRIDE_{name.upper()}" not in channels.overrides():
                 setattr(overrides, name, Override.string(value))
     libc = request.libc or (node.libc if node is not None else None)
@@ -223,13 +225,13 @@ def _subdir(settings: ResolverSettings) -> Subdir:
     return Subdir("linux-64" if settings.node.machine == "x86_64" else f"linux-{settings.node.machine}")
 
 
-def _version_of(found: Sequence[RepoDataRecord]) -> tuple[int, ...]:
-    parts = re.findall(r"\d+", _python_of(found))
+def _version_of(solution: Sequence[RepoDataRecord]) -> tuple[int, ...]:
+    parts = re.findall(r"\d+", _python_of(solution))
     return tuple(int(part) for part in parts[:3])
 
 
-def _python_of(found: Sequence[RepoDataRecord]) -> str:
-    for record in found:
+def _python_of(solution: Sequence[RepoDataRecord]) -> str:
+    for record in solution:
         if record.name.normalized == "python":
             return str(record.version)
     raise InvalidInput(
@@ -241,11 +243,15 @@ def _python_of(found: Sequence[RepoDataRecord]) -> str:
 
 
 def _adapt(
-    request: CondaRequest, spec: EnvironmentSpec, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say
+    request: CondaRequest,
+    spec: EnvironmentSpec,
+    solution: Sequence[RepoDataRecord],
+    settings: ResolverSettings,
+    say: Say,
 ) -> Adapted:
     """Adapt pip's section to this machine; an MPI of the channels serves as well as one of the machine. A container
     sees nothing of the machine's."""
-    has_mpi = any(record.name.normalized in adaptations.MPIS for record in found)
+    has_mpi = any(record.name.normalized in adaptations.MPIS for record in solution)
     has_mpi |= machine.has_mpi(settings) and not spec.options.get("docker")
     return adaptations.adapt(
         without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
@@ -254,36 +260,38 @@ def _adapt(
 
 
 def _pin_pip(
-    request: CondaRequest, adapted: Adapted, found: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say
+    request: CondaRequest, adapted: Adapted, solution: Sequence[RepoDataRecord], settings: ResolverSettings, say: Say
 ) -> Pins:
     """Resolve pip's section like pip does in such an environment: conda's packages stay unless a line needs another
     version."""
-    wanted = adapted.lines
-    brought = _known_to_pip(found)
-    for line in wanted:
+    lines = adapted.lines
+    brought = _known_to_pip(solution)
+    for line in lines:
         name = name_of(line)
         if name in brought and not names.admits(line, str(brought[name].version)):
             say(f"{line}: pip replaces conda's {name} {brought[name].version}")
             del brought[name]
-    asked = [line for line in wanted if (name_of(line) or "") not in brought]
+    own_lines = [line for line in lines if (name_of(line) or "") not in brought]
     builds = {
         name: f"{name}=={record.version} of {record.file_name} {(record.sha256 or b'').hex()}"
         for name, record in brought.items()
     }
-    select = ["--python-version", _python_of(found)]
+    select = ["--python-version", _python_of(solution)]
     if request.libc is not None:
         select += ["--python-platform", uv_platform(platform.machine(), request.libc)]
     elif settings.node is not None:
         select += ["--python-platform", machine.node_platform(settings.node)]
-    return pin_on_top(asked, adapted.soft, builds, Target(tuple(select), f"Python {_python_of(found)}", settings, say))
+    return pin_on_top(
+        own_lines, adapted.soft, builds, Target(tuple(select), f"Python {_python_of(solution)}", settings, say)
+    )
 
 
-def _known_to_pip(found: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
+def _known_to_pip(solution: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
     """Return the conda packages that contain Python, and the libraries that recipes link against, by their PyPI
     names."""
-    known: dict[str, RepoDataRecord] = {}
-    for record in found:
+    by_name: dict[str, RepoDataRecord] = {}
+    for record in solution:
         name = names.on_pypi(record.name.normalized)
         if name in recipes.linkable() or any(re.match(r"python(_abi)?\b", need) for need in record.depends):
-            known[name] = record
-    return known
+            by_name[name] = record
+    return by_name

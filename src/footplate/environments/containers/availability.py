@@ -28,13 +28,13 @@ _SOURCES = ("base_image", "base_dockerfile", "build_context")
 
 
 def is_asked_for(spec: EnvironmentSpec) -> bool:
-    asked: Mapping[str, Any] = spec.options.get("docker") or {}
-    return bool(asked.get("enabled")) or names_image(spec)
+    docker: Mapping[str, Any] = spec.options.get("docker") or {}
+    return bool(docker.get("enabled")) or names_image(spec)
 
 
 def names_image(spec: EnvironmentSpec) -> bool:
-    asked: Mapping[str, Any] = spec.options.get("docker") or {}
-    return any(asked.get(key) for key in _SOURCES)
+    docker: Mapping[str, Any] = spec.options.get("docker") or {}
+    return any(docker.get(key) for key in _SOURCES)
 
 
 def why_not(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
@@ -103,8 +103,8 @@ def _chosen_python(spec: EnvironmentSpec) -> bool:
 
 def _with_python(conda: Mapping[str, Any], python: str) -> dict[str, Any]:
     lines = [str(line) for line in conda.get("dependencies") or ()]
-    kept = [line for line in lines if not _PYTHON_PACKAGE.match(line)]
-    return {**conda, "dependencies": [f"python={python}", *kept]}
+    others = [line for line in lines if not _PYTHON_PACKAGE.match(line)]
+    return {**conda, "dependencies": [f"python={python}", *others]}
 
 
 def refuse_or(settings: ResolverSettings, why: str) -> str:
@@ -125,17 +125,17 @@ def warning(spec: EnvironmentSpec, instead: EnvironmentSpec, why: str) -> str:
     return f"the run uses {words} and no container: {why}; not used: {unused}"
 
 
-def _unused(asked: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    if asked.get("base_image"):
-        found.append(f"the image {asked['base_image']}")
-    if asked.get("base_dockerfile"):
-        lines = str(asked["base_dockerfile"]).strip().splitlines()
-        found.append(f"the Dockerfile ({lines[0] if lines else ''}, {len(lines)} lines)")
-    if asked.get("build_context"):
-        found.append(f"the build context {asked['build_context'].get('location')}")
-    if asked.get("arguments"):
-        found.append(f"the arguments {' '.join(map(str, asked['arguments']))}")
-    if asked.get("shm_size") not in (None, "2g"):
-        found.append(f"shm_size {asked['shm_size']}")
-    return found or ["docker.enabled"]
+def _unused(docker: Mapping[str, Any]) -> list[str]:
+    parts: list[str] = []
+    if docker.get("base_image"):
+        parts.append(f"the image {docker['base_image']}")
+    if docker.get("base_dockerfile"):
+        lines = str(docker["base_dockerfile"]).strip().splitlines()
+        parts.append(f"the Dockerfile ({lines[0] if lines else ''}, {len(lines)} lines)")
+    if docker.get("build_context"):
+        parts.append(f"the build context {docker['build_context'].get('location')}")
+    if docker.get("arguments"):
+        parts.append(f"the arguments {' '.join(map(str, docker['arguments']))}")
+    if docker.get("shm_size") not in (None, "2g"):
+        parts.append(f"shm_size {docker['shm_size']}")
+    return parts or ["docker.enabled"]

@@ -72,7 +72,8 @@ def path_inside(image: Image, prefix: str) -> str:
 def _older_libc(engine: ContainerEngine, image: Image) -> str | None:
     """Return the version of the image's C library if it is older than this machine's."""
     answer = engine.ask("run", "--rm", "--network", "host", "--entrypoint", "", image.id, "/bin/sh", "-c", _ASK_LIBC)
-    inside, own = _version(answer or ""), _version(os.confstr("CS_GNU_LIBC_VERSION") or "")
+    inside = _version(answer or "")
+    own = _version(os.confstr("CS_GNU_LIBC_VERSION") or "")
     return ".".join(map(str, inside)) if inside and own and inside < own else None
 
 

@@ -54,24 +54,24 @@ class ContainerBuilder:
 
     def lock(self, spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
         engine = container_engine.find_or_refuse()
-        asked: dict[str, Any] = spec.options.get("docker") or {}
-        start = _start(asked)
+        docker: dict[str, Any] = spec.options.get("docker") or {}
+        start = _start(docker)
         asked_python = _python_asked_for(spec)
         version = pythons.dotted(pythons.choose(asked_python, lambda: pythons.installed(settings.root))[:2])
         otherwise = settings.image.replace("{python}", version)
-        base = images.lock_base(engine, asked, otherwise, settings, say)
+        base = images.lock_base(engine, docker, otherwise, settings, say)
         here = images.fetch_base(engine, base, settings.root, say)
         reason = None
         if _wants_conda(spec):
-            found, reason = conda_prefix.lock(spec, engine, here, settings, say)
-            if found is not None:
-                return make_lock(self.name, {**found.content, "base": base, "start": start}, found.warnings)
+            conda_lock, reason = conda_prefix.lock(spec, engine, here, settings, say)
+            if conda_lock is not None:
+                return make_lock(self.name, {**conda_lock.content, "base": base, "start": start}, conda_lock.warnings)
         cleaned, warnings = _packages(spec, reason)
         mpi = spec.builder != "existing" and adaptations.needs_mpi(spec.options, cleaned) and not _has_mpi(engine, here)
         adapted = adaptations.adapt(without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings)
         lines = adapted.lines
         _refuse_recipes(lines)
-        python = _look_inside(engine, here, str(asked.get("interpreter") or "python"), images.label(base.get("image")))
+        python = _look_inside(engine, here, str(docker.get("interpreter") or "python"), images.label(base.get("image")))
         pins, excluded = _resolve(lines, adapted.soft, python, settings, say)
         content = {
             "base": base,
@@ -99,44 +99,44 @@ class ContainerBuilder:
             )
             return folder, _read(folder)
 
-        folder, made = use()
-        image = container_engine.ContainerEngine(made["engine"], made["program"]).image(made["id"])
-        if image is None or made.get("mounts") != _mounts(prefix):
+        folder, built = use()
+        image = container_engine.ContainerEngine(built["engine"], built["program"]).image(built["id"])
+        if image is None or built.get("mounts") != _mounts(prefix):
             say("the image is gone from this machine" if image is None else "its conda packages have moved")
             built_environments.remove(folder)
-            folder, made = use()
+            folder, built = use()
         start: dict[str, Any] = lock.content["start"]
         container = Container(
-            made["engine"], made["program"], made["id"], made["python"], start["shm_size"], tuple(start["arguments"]),
-            tuple(made["mounts"]),
+            built["engine"], built["program"], built["id"], built["python"], start["shm_size"],
+            tuple(start["arguments"]), tuple(built["mounts"]),
         )  # fmt: skip
-        return Interpreter((str(folder / "bin" / "python"),), made.get("variables") or {}, container)
+        return Interpreter((str(folder / "bin" / "python"),), built.get("variables") or {}, container)
 
 
 def forget(folder: Path) -> None:
     """Remove the image of an environment that is about to be removed, unless another image is based on it."""
     try:
-        made = _read(folder)
+        built = _read(folder)
     except (OSError, ValueError):
         return
-    engine = container_engine.ContainerEngine(made["engine"], made["program"])
-    for name in filter(None, (made["image"], made["base"])):
+    engine = container_engine.ContainerEngine(built["engine"], built["program"])
+    for name in filter(None, (built["image"], built["base"])):
         engine.ask("rmi", name)
 
 
 # ── Locking ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _start(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _start(docker: Mapping[str, Any]) -> dict[str, Any]:
     """Return how containers are started. Arguments that Footplate depends on cannot be overridden."""
-    arguments = [str(word) for word in asked.get("arguments") or ()]
+    arguments = [str(word) for word in docker.get("arguments") or ()]
     for word in arguments:
         if word.split("=")[0] in _OURS_TO_SET:
             raise InvalidInput(
                 f"docker.arguments has {word!r}, which Footplate sets itself",
                 "leave it out; mounts, limits, devices and capabilities are allowed",
             )
-    return {"arguments": arguments, "shm_size": str(asked.get("shm_size") or "2g")}
+    return {"arguments": arguments, "shm_size": str(docker.get("shm_size") or "2g")}
 
 
 def _wants_conda(spec: EnvironmentSpec) -> bool:
@@ -145,10 +145,10 @@ def _wants_conda(spec: EnvironmentSpec) -> bool:
 
 def _python_asked_for(spec: EnvironmentSpec) -> str | None:
     lines = [str(line) for line in spec.options["conda"].get("dependencies") or ()] if _wants_conda(spec) else []
-    found = [line for line in lines if re.match(r"python\b(?!-)", line)]
+    lines_of_python = [line for line in lines if re.match(r"python\b(?!-)", line)]
     if spec.builder == "existing":
         return None
-    return mapping.map_packages(found).python or spec.python
+    return mapping.map_packages(lines_of_python).python or spec.python
 
 
 def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tuple[str, ...]]:
@@ -157,11 +157,11 @@ def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tup
         return [], ()
     lines = list(spec.requirements)
     warnings: tuple[str, ...] = ()
-    wanted: dict[str, Any] | None = spec.options.get("conda")
-    if wanted is not None:
-        found = mapping.map_packages([str(line) for line in wanted.get("dependencies") or ()])
-        lines += [*found.requirements, *(str(line) for line in wanted.get("pip") or ())]
-        warnings = conda.explained(found.warnings(), reason or "")
+    section: dict[str, Any] | None = spec.options.get("conda")
+    if section is not None:
+        mapped = mapping.map_packages([str(line) for line in section.get("dependencies") or ()])
+        lines += [*mapped.requirements, *(str(line) for line in section.get("pip") or ())]
+        warnings = conda.explained(mapped.warnings(), reason or "")
     cleaned = clean(lines)
     if local := [*local_content(cleaned)]:
         raise InvalidInput(
@@ -172,11 +172,11 @@ def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tup
 
 
 def _refuse_recipes(lines: Sequence[str]) -> None:
-    made = [recipe.name for recipe in recipes.plan(lines).recipes]
-    if made:
+    names = [recipe.name for recipe in recipes.plan(lines).recipes]
+    if names:
         raise InvalidInput(
-            f"{made[0]} is built from source, which does not work for images",
-            f"use an image that contains {made[0]} and remove it from the packages; or name no image: the run then "
+            f"{names[0]} is built from source, which does not work for images",
+            f"use an image that contains {names[0]} and remove it from the packages; or name no image: the run then "
             "gets a virtual environment that contains it",
         )
 
@@ -219,17 +219,18 @@ def _resolve(
 
 
 def _other_python(
-    asked: str | None, python: Mapping[str, Any], label: str, settings: ResolverSettings
+    requested: str | None, python: Mapping[str, Any], label: str, settings: ResolverSettings
 ) -> tuple[str, ...]:
-    has, wanted = ".".join(map(str, python["version"])), pythons.demanded(asked)
-    if wanted is None or (has + ".").startswith(wanted + "."):
+    has = ".".join(map(str, python["version"]))
+    exact = pythons.demanded(requested)
+    if exact is None or (has + ".").startswith(exact + "."):
         return ()
     if settings.interpreters == "exact":
         raise InvalidInput(
-            f"{label} has Python {has}, not {wanted}, and the setting interpreters = exact allows no other",
-            f"choose an image with Python {wanted}",
+            f"{label} has Python {has}, not {exact}, and the setting interpreters = exact allows no other",
+            f"choose an image with Python {exact}",
         )
-    return (f"Python {wanted} was requested and {label} has {has}: the run uses that",)
+    return (f"Python {exact} was requested and {label} has {has}: the run uses that",)
 
 
 # ── Building ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -240,7 +241,8 @@ def _mounts(prefix: Interpreter | None) -> list[str]:
 
 
 def _build(lock: Lock, folder: Path, prefix: Interpreter | None, context: BuildContext) -> dict[str, Any]:
-    engine, name = container_engine.find_or_refuse(), image_name(lock)
+    engine = container_engine.find_or_refuse()
+    name = image_name(lock)
     base = images.fetch_base(engine, lock.content["base"], context.root, context.say, context.logins)
     installs = prefix is None and bool(lock.content["requirements"])
     image = engine.image(name)
@@ -251,27 +253,27 @@ def _build(lock: Lock, folder: Path, prefix: Interpreter | None, context: BuildC
         else:
             engine.call(["tag", base.id, name], context.say)
         image = engine.image(name) or base
-    made: dict[str, Any] = {
+    built: dict[str, Any] = {
         "engine": engine.name, "program": engine.program, "image": name, "id": image.id,
         "base": images.base_name(lock.content["base"]), "mounts": _mounts(prefix), "variables": {},
     }  # fmt: skip
     if prefix is not None:
         python = prefix.argv[0]
         conda_prefix.check(engine, image, python)
-        made["variables"] = {**prefix.variables, "PATH": conda_prefix.path_inside(image, made["mounts"][0])}
+        built["variables"] = {**prefix.variables, "PATH": conda_prefix.path_inside(image, built["mounts"][0])}
     else:
         python = install.PYTHON if installs else str(lock.content["interpreter"])
-    _write(folder, {**made, "python": python})
+    _write(folder, {**built, "python": python})
     return {"size": max(0, image.size - base.size), "packages": len(packages(lock))}
 
 
-def _write(folder: Path, made: Mapping[str, Any]) -> None:
+def _write(folder: Path, built: Mapping[str, Any]) -> None:
     (folder / "bin").mkdir(parents=True)
-    (folder / "image.json").write_text(json.dumps(made, indent=1), encoding="utf-8")
-    run = [made["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
-    run += [word for path in made["mounts"] for word in conda_prefix.options(path)]
-    run += [word for name, value in made["variables"].items() for word in ("--env", f"{name}={value}")]
-    run += [made["id"], made["python"]]
+    (folder / "image.json").write_text(json.dumps(built, indent=1), encoding="utf-8")
+    run = [built["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
+    run += [word for path in built["mounts"] for word in conda_prefix.options(path)]
+    run += [word for name, value in built["variables"].items() for word in ("--env", f"{name}={value}")]
+    run += [built["id"], built["python"]]
     wrapper = folder / "bin" / "python"
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join(run)} "$@"\n', encoding="utf-8")
     wrapper.chmod(0o755)

@@ -100,9 +100,9 @@ class ContainerEngine:
         about = cast("dict[str, Any]", json.loads(answer)[0])
         config = cast("dict[str, Any]", about.get("Config") or {})
         digests = [one for one in about.get("RepoDigests") or () if not str(one).startswith("localhost/")]
-        known = str(about["Id"])
+        image_id = str(about["Id"])
         return Image(
-            id=known if known.startswith("sha256:") else f"sha256:{known}",
+            id=image_id if image_id.startswith("sha256:") else f"sha256:{image_id}",
             size=int(about.get("Size") or 0),
             pulled=str(digests[0]) if digests else None,
             user=str(config.get("User") or ""),
@@ -113,9 +113,9 @@ class ContainerEngine:
         """Return the image, pulled if necessary: with the login for its registry, or with the engine's own."""
         if name.startswith("-"):
             raise InvalidInput(f"{name!r} is not the name of an image", "write it as in: python:3.12-slim")
-        found = self.image(name)
-        if found is not None:
-            return found
+        image = self.image(name)
+        if image is not None:
+            return image
         say(f"pulling {name}")
         try:
             self._pull(name, say, logins)
@@ -133,10 +133,10 @@ class ContainerEngine:
                 f"or log in on the machine that runs it: {self.name} login {registry}; "
                 "to do without containers set containers = ignore in settings.ini",
             ) from None
-        found = self.image(name)
-        if found is None:
+        image = self.image(name)
+        if image is None:
             raise Broken(f"{self.name} pulled {name!r} and does not have it", f"see: {self.name} images")
-        return found
+        return image
 
     def _pull(self, name: str, say: Say, logins: Logins) -> None:
         """Pull with a login, which the engine reads from a private file named by variables."""
@@ -145,11 +145,13 @@ class ContainerEngine:
         if login is None:
             self.call(["pull", name], say)
             return
-        shown = base64.b64encode(":".join(login).encode()).decode()
+        credentials = base64.b64encode(":".join(login).encode()).decode()
         with tempfile.TemporaryDirectory(prefix="footplate-login-") as folder:  # mode 0700
             path = os.path.join(folder, "config.json")
             with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
-                json.dump({"auths": {name: {"auth": shown} for name in (host, *_DOCKER_NAMES.get(host, ()))}}, file)
+                json.dump(
+                    {"auths": {name: {"auth": credentials} for name in (host, *_DOCKER_NAMES.get(host, ()))}}, file
+                )
             self.call(["pull", name], say, variables={"REGISTRY_AUTH_FILE": path, "DOCKER_CONFIG": folder})
 
     def remove_container(self, name: str) -> None:
@@ -192,13 +194,13 @@ def find() -> ContainerEngine | None:
 
 
 def find_or_refuse() -> ContainerEngine:
-    found = find()
-    if found is None:
+    engine = find()
+    if engine is None:
         raise InvalidInput(
             f"this machine ({os.uname().nodename}) has no container engine that answers",
             "install podman there, or start docker's daemon",
         )
-    return found
+    return engine
 
 
 def _answers(name: str, program: str) -> bool:

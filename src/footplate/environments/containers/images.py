@@ -28,10 +28,10 @@ _PYTHON_IN_NAME = re.compile(r"(?<![a-z])py(?:thon)?[-_:]?3\.?([5-9]|1\d)(?!\d)"
 _REMOTE = re.compile(r"https?://|git@|git://|ssh://")
 
 
-def full_name(asked: Mapping[str, Any], otherwise: str) -> str:
+def full_name(docker: Mapping[str, Any], otherwise: str) -> str:
     """Return the image's name with its registry's address, as the engine needs it."""
-    name = str(asked.get("base_image") or otherwise)
-    registry: Mapping[str, Any] = asked.get("registry") or {}
+    name = str(docker.get("base_image") or otherwise)
+    registry: Mapping[str, Any] = docker.get("registry") or {}
     address = host_of(str(registry.get("address") or ""))
     return name if not address or name.startswith(f"{address}/") else f"{address}/{name}"
 
@@ -41,38 +41,38 @@ def label(name: str | None) -> str:
     return f"the image {name!r}" if name else "the image of the Dockerfile"
 
 
-def named_base(asked: Mapping[str, Any]) -> str:
+def named_base(docker: Mapping[str, Any]) -> str:
     """Return the name of the image, or of the one that its Dockerfile starts from; empty if only a pull would tell."""
-    lines = [*_FROM.finditer(str(asked.get("base_dockerfile") or ""))]
+    lines = [*_FROM.finditer(str(docker.get("base_dockerfile") or ""))]
     stages = {line[4].lower(): line[2] for line in lines if line[4]}
-    name = lines[-1][2] if lines else str(asked.get("base_image") or "")
+    name = lines[-1][2] if lines else str(docker.get("base_image") or "")
     while name.lower() in stages:
         name = stages.pop(name.lower())
     return name
 
 
-def named_python(asked: Mapping[str, Any]) -> str | None:
+def named_python(docker: Mapping[str, Any]) -> str | None:
     """Return the version of the image's Python if names contain it: `python:3.11-slim`, `torch:1.9-py38`."""
-    names = (str(asked.get("interpreter") or ""), named_base(asked))
-    found = next(filter(None, map(_PYTHON_IN_NAME.search, names)), None)
-    return f"3.{found[1]}" if found else None
+    names = (str(docker.get("interpreter") or ""), named_base(docker))
+    match = next(filter(None, map(_PYTHON_IN_NAME.search, names)), None)
+    return f"3.{match[1]}" if match else None
 
 
 def lock_base(
-    engine: ContainerEngine, asked: Mapping[str, Any], otherwise: str, settings: ResolverSettings, say: Say
+    engine: ContainerEngine, docker: Mapping[str, Any], otherwise: str, settings: ResolverSettings, say: Say
 ) -> dict[str, Any]:
     """Return the base image as content of a lock. A Dockerfile is built now, because only then its Python is known."""
-    if asked.get("base_dockerfile") or asked.get("build_context"):
-        _check_context(asked.get("build_context") or {})
-        base = {"dockerfile": asked.get("base_dockerfile"), "context": asked.get("build_context")}
+    if docker.get("base_dockerfile") or docker.get("build_context"):
+        _check_context(docker.get("build_context") or {})
+        base = {"dockerfile": docker.get("base_dockerfile"), "context": docker.get("build_context")}
         if base["dockerfile"]:
             _refuse_to_copy(str(base["dockerfile"]))
             base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), settings.logins, say)
         fetch_base(engine, base, settings.root, say)
         return base
-    name = full_name(asked, otherwise)
-    found = engine.pull(name, say, settings.logins)
-    base = {"image": name, "id": found.id, "pulled": found.pulled}
+    name = full_name(docker, otherwise)
+    image = engine.pull(name, say, settings.logins)
+    base = {"image": name, "id": image.id, "pulled": image.pulled}
     registry = f"https://{name.partition('/')[0]}"
     if settings.logins.user_of(registry) is not None:
         base["registry"] = registry  # another node that has to pull it finds the login by this
@@ -85,18 +85,18 @@ def fetch_base(
     """Return the base image, pulled or built if it is not on this machine."""
     if "image" not in base:
         return _build(engine, base, root, say)
-    found = engine.image(str(base["id"]))
-    if found is not None:
-        return found
+    image = engine.image(str(base["id"]))
+    if image is not None:
+        return image
     if base.get("pulled") is None:
         raise InvalidInput(
             f"the image {base['image']!r} ({str(base['id'])[:19]}) exists only on the machine that built it",
             "push it to a registry that both machines reach, and use its name there",
         )
-    found = engine.pull(str(base["pulled"]), say, logins)
-    if found.id != base["id"]:
-        raise Broken(f"{base['pulled']} is the image {found.id[:19]}, and the lock says {str(base['id'])[:19]}")
-    return found
+    image = engine.pull(str(base["pulled"]), say, logins)
+    if image.id != base["id"]:
+        raise Broken(f"{base['pulled']} is the image {image.id[:19]}, and the lock says {str(base['id'])[:19]}")
+    return image
 
 
 def base_name(base: Mapping[str, Any]) -> str | None:
@@ -111,16 +111,16 @@ def base_name(base: Mapping[str, Any]) -> str | None:
 
 def _build(engine: ContainerEngine, base: Mapping[str, Any], root: Path, say: Say) -> Image:
     name = base_name(base) or ""
-    known = engine.image(name)
-    if known is not None:
-        return known
+    existing = engine.image(name)
+    if existing is not None:
+        return existing
     say("building the image of the Dockerfile")
     with _context(base, root) as (place, dockerfile):
         engine.call(["build", "--network", "host", "--file", dockerfile, "--tag", name, place], say, whole=True)
-    found = engine.image(name)
-    if found is None:
+    image = engine.image(name)
+    if image is None:
         raise Broken(f"{engine.name} built {name} and does not have it", f"see: {engine.name} images")
-    return found
+    return image
 
 
 @contextlib.contextmanager
@@ -142,7 +142,8 @@ def _context(base: Mapping[str, Any], root: Path) -> Generator[tuple[str, str]]:
 
 def _check_context(context: Mapping[str, Any]) -> None:
     """Refuse a context that would read or write other files of this machine: the server builds it, not the run."""
-    within, place = str(context.get("dockerfile_path") or ""), str(context.get("location"))
+    within = str(context.get("dockerfile_path") or "")
+    place = str(context.get("location"))
     if within.startswith("/") or ".." in within.split("/"):
         raise InvalidInput(
             f"dockerfile_path is {within!r}, outside the build context", "give a path relative to the build context"
@@ -170,9 +171,9 @@ def _refuse_to_copy(text: str) -> None:
     for words in map(str.split, text.replace("\\\n", " ").splitlines()):
         if not words or words[0].upper() not in ("COPY", "ADD"):
             continue
-        given = [word for word in words[1:] if not word.startswith("--")]
-        sources = [word.strip('[",') for word in given[:-1]]
-        if any(word.startswith("--from=") for word in words) or any(word.startswith("<<") for word in given):
+        arguments = [word for word in words[1:] if not word.startswith("--")]
+        sources = [word.strip('[",') for word in arguments[:-1]]
+        if any(word.startswith("--from=") for word in words) or any(word.startswith("<<") for word in arguments):
             continue
         lost = [source for source in sources if not (words[0].upper() == "ADD" and _REMOTE.match(source))]
         if lost:

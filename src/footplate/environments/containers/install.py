@@ -78,14 +78,14 @@ def _cache(engine: ContainerEngine, cache: Path) -> str:
 def _variables() -> dict[str, str]:
     inherited = build_variables(os.environ)
     variables = uv_variables(inherited, pip_settings(inherited), None)
-    kept = {key: value for key, value in variables.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
+    passed_on = {key: value for key, value in variables.items() if key.startswith(_PREFIXES) and key not in _NOT_INSIDE}
     netrc = os.environ.get("NETRC") or os.path.expanduser("~/.netrc")
     if os.path.exists(netrc):
-        kept["NETRC"] = netrc
+        passed_on["NETRC"] = netrc
     configured = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "uv", "uv.toml")
     if os.path.exists(configured):
-        kept.setdefault("UV_CONFIG_FILE", configured)
-    return {**kept, "UV_CACHE_DIR": f"{HOME}/cache", "UV_LINK_MODE": "copy", "UV_NO_PROGRESS": "1"}
+        passed_on.setdefault("UV_CONFIG_FILE", configured)
+    return {**passed_on, "UV_CACHE_DIR": f"{HOME}/cache", "UV_LINK_MODE": "copy", "UV_NO_PROGRESS": "1"}
 
 
 def _named_files(variables: Mapping[str, str], pins: str) -> list[str]:

@@ -33,9 +33,9 @@ def every() -> list[Curated]:
 
 def find(name: str) -> Curated | None:
     """Return the entry of a name in any case, or None if the name is unknown."""
-    wanted = name.lower()
-    known = {entry.name.lower(): entry for entry in every()}
-    return known.get(wanted) or azure.understand(name)
+    lower = name.lower()
+    entries = {entry.name.lower(): entry for entry in every()}
+    return entries.get(lower) or azure.understand(name)
 
 
 def with_nearest(name: str) -> list[Curated]:
@@ -46,11 +46,11 @@ def with_nearest(name: str) -> list[Curated]:
 
 
 def get(name: str) -> Curated:
-    found = find(name)
-    if found is not None:
-        return found
-    names = [entry.name for entry in every()]
+    entry = find(name)
+    if entry is not None:
+        return entry
+    names = [one.name for one in every()]
     near = difflib.get_close_matches(name.lower(), [one.lower() for one in names], 3, 0.5)
-    meant = [one for one in names if one.lower() in near]
-    hint = f"did you mean {' or '.join(meant)}? " if meant else ""
+    similar = [one for one in names if one.lower() in near]
+    hint = f"did you mean {' or '.join(similar)}? " if similar else ""
     raise NotFound(f"there is no curated environment {name!r}", f"{hint}see them with: footplate env list --curated")

@@ -45,12 +45,12 @@ _TENSORFLOWS = {
 _FIRST_TENSORFLOW = "2.2"  # with wheels for Python 3.8
 
 
-def _instead(package: str, found: str, wanted: str) -> str:
-    return f"{package} {found} instead of {wanted}, which has no wheels for Python 3.8 or newer"
+def _instead(package: str, substitute: str, original: str) -> str:
+    return f"{package} {substitute} instead of {original}, which has no wheels for Python 3.8 or newer"
 
 
 def _torch_2020(version: str, kind: str) -> Curated:
-    wanted, _, horovod = _TORCHES[version]
+    original, _, horovod = _TORCHES[version]
     old = float(version) < float(_FIRST_TORCH)
     torch, vision, _ = _TORCHES[_FIRST_TORCH if old else version]
     board = "tensorboard==1.15.0" if version == "1.6" else "tensorboard==1.14.0"
@@ -64,12 +64,12 @@ def _torch_2020(version: str, kind: str) -> Curated:
         source_only=("future",),
         with_mpi=(f"horovod=={horovod}",),
         day=_2020,
-        deviations=(_NEW_PYTHON.format("3.8", "3.6.2"), *((_instead("torch", torch, wanted),) if old else ())),
+        deviations=(_NEW_PYTHON.format("3.8", "3.6.2"), *((_instead("torch", torch, original),) if old else ())),
     )
 
 
 def _tensorflow_2020(version: str, kind: str) -> Curated:
-    wanted, horovod = _TENSORFLOWS[version]
+    original, horovod = _TENSORFLOWS[version]
     old = version in ("2.0", "2.1")
     tensorflow, _ = _TENSORFLOWS[_FIRST_TENSORFLOW if old else version]
     name = "tensorflow-gpu" if kind == "GPU" else "tensorflow"
@@ -83,8 +83,8 @@ def _tensorflow_2020(version: str, kind: str) -> Curated:
         day=_2020,
         deviations=(
             _NEW_PYTHON.format("3.8", "3.6.2"),
-            *((_instead("tensorflow", tensorflow, wanted),) if old else ()),
-            *((_instead("tensorflow", "2.4 with the API of version 1", wanted),) if version[0] == "1" else ()),
+            *((_instead("tensorflow", tensorflow, original),) if old else ()),
+            *((_instead("tensorflow", "2.4 with the API of version 1", original),) if version[0] == "1" else ()),
         ),
     )
 
@@ -292,17 +292,17 @@ def understand(name: str) -> Curated | None:
     if not name.lower().startswith(("azureml", "microsoft")):
         return None
     for pattern, package, cpu, gpu in _FAMILIES:
-        found = pattern.search(name)
-        if found is None:
+        match = pattern.search(name)
+        if match is None:
             continue
         nearest = gpu if _GPU.search(name) else cpu
-        version = re.match(r"-?(\d+(?:\.\d+)*)", name[found.end() :])
-        in_name = _PYTHON.search(name[found.end() :])
+        version = re.match(r"-?(\d+(?:\.\d+)*)", name[match.end() :])
+        in_name = _PYTHON.search(name[match.end() :])
         python = f"{in_name[1]}.{in_name[2]}" if in_name else _PYTHON_OF_NOW if version else tested.PYTHON
         companions = (*_COMPANIONS.get(package, ()), *_USUAL)
-        wanted = (f"{package}=={version[1]}.*", *companions) if version else nearest.requirements
+        requirements = (f"{package}=={version[1]}.*", *companions) if version else nearest.requirements
         return Curated(
-            name, python, wanted, nearest.name, day=_DAYS.get(python) if version else None,
+            name, python, requirements, nearest.name, day=_DAYS.get(python) if version else None,
             with_mpi=_WITH_MPI.get(package, ()) if version else (),
             deviations=("its definition is not in the catalogue: packages follow from the name",),
         )  # fmt: skip

@@ -33,8 +33,8 @@ def lock(
         raise _not_here(entry, entry.unavailable)
     spec = _with_mpi(spec, entry)
     try:
-        found = _at_its_time(_only_wheels(spec, entry), entry, resolve)
-        return replace(found, warnings=(*_about_entry(spec, entry), *found.warnings))
+        locked = _at_its_time(_only_wheels(spec, entry), entry, resolve)
+        return replace(locked, warnings=(*_about_entry(spec, entry), *locked.warnings))
     except InvalidInput as error:
         if settings.interpreters == "exact":
             raise
@@ -43,10 +43,10 @@ def lock(
         say(f"{entry.name}: its own packages cannot be installed here")
         say(error.message)
     instead = curated.get(entry.nearest)
-    found = resolve(_swapped(spec, entry, instead))
+    locked = resolve(_swapped(spec, entry, instead))
     had, has = _words(entry, spec), _words(instead, spec)
     warning = f"{entry.name}: {had} cannot be installed here; the run uses {instead.name}: {has}"
-    return replace(found, warnings=(warning, *found.warnings))
+    return replace(locked, warnings=(warning, *locked.warnings))
 
 
 def _at_its_time(spec: EnvironmentSpec, entry: Curated, resolve: Callable[[EnvironmentSpec], Lock]) -> Lock:
@@ -78,8 +78,8 @@ def _about_entry(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
 
 
 def _lines(spec: EnvironmentSpec) -> list[str]:
-    wanted: dict[str, Any] = spec.options.get("conda") or {}
-    return clean([*spec.requirements, *(str(line) for line in wanted.get("pip") or ())])
+    conda: dict[str, Any] = spec.options.get("conda") or {}
+    return clean([*spec.requirements, *(str(line) for line in conda.get("pip") or ())])
 
 
 def _with_mpi(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
@@ -102,21 +102,21 @@ def _swapped(spec: EnvironmentSpec, entry: Curated, instead: Curated) -> Environ
     def swap(lines: Sequence[str]) -> list[str]:
         own = [line for line in lines if line not in (*entry.requirements, *entry.with_mpi)]
         named = {name_of(line) for line in own}
-        wanted = [*instead.requirements, *(instead.with_mpi if spec.options.get(MPI) else ())]
-        return [*(line for line in wanted if name_of(line) not in named), *own]
+        conda = [*instead.requirements, *(instead.with_mpi if spec.options.get(MPI) else ())]
+        return [*(line for line in conda if name_of(line) not in named), *own]
 
-    made = _with_lines(spec, swap)
+    swapped = _with_lines(spec, swap)
     python = instead.python if spec.python == entry.python else spec.python
-    wanted: dict[str, Any] | None = made.options.get("conda")
-    if wanted is not None:
-        packages = [f"python={python}" if line == f"python={entry.python}" else line for line in wanted["dependencies"]]
-        made = replace(made, options={**made.options, "conda": {**wanted, "dependencies": packages}})
-    return replace(made, python=python)
+    conda: dict[str, Any] | None = swapped.options.get("conda")
+    if conda is not None:
+        packages = [f"python={python}" if line == f"python={entry.python}" else line for line in conda["dependencies"]]
+        swapped = replace(swapped, options={**swapped.options, "conda": {**conda, "dependencies": packages}})
+    return replace(swapped, python=python)
 
 
 def _with_lines(spec: EnvironmentSpec, change: Callable[[Sequence[str]], list[str]]) -> EnvironmentSpec:
-    wanted: dict[str, Any] | None = spec.options.get("conda")
-    if wanted is None:
+    conda: dict[str, Any] | None = spec.options.get("conda")
+    if conda is None:
         return replace(spec, requirements=tuple(change(spec.requirements)))
-    pip = change([str(line) for line in wanted.get("pip") or ()])
-    return replace(spec, options={**spec.options, "conda": {**wanted, "pip": pip}})
+    pip = change([str(line) for line in conda.get("pip") or ()])
+    return replace(spec, options={**spec.options, "conda": {**conda, "pip": pip}})

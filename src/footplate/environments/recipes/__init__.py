@@ -45,26 +45,27 @@ def plan(lines: Sequence[str], installed: Iterable[str] = ()) -> RecipePlan:
 
     `installed` are the names of packages that the environment has from elsewhere.
     """
-    found, named = RecipePlan([]), {*installed, *map(name_of, lines)}
+    result = RecipePlan([])
+    named = {*installed, *map(name_of, lines)}
     for line in lines:
-        wanted = _requirement(line)
-        recipe = _ALL.get(normalize(wanted.name)) if wanted is not None and wanted.url is None else None
-        if recipe is None or wanted is None:
-            found.lines.append(line)
-        elif recipe not in found.recipes:
-            _take(recipe, wanted, line, named, found)
-    return found
+        requirement = _requirement(line)
+        recipe = _ALL.get(normalize(requirement.name)) if requirement is not None and requirement.url is None else None
+        if recipe is None or requirement is None:
+            result.lines.append(line)
+        elif recipe not in result.recipes:
+            _take(recipe, requirement, line, named, result)
+    return result
 
 
-def _take(recipe: Recipe, wanted: Requirement, line: str, named: set[str | None], found: RecipePlan) -> None:
-    found.recipes.append(recipe)
-    found.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in wanted.extras if extra in recipe.extras)])
+def _take(recipe: Recipe, parsed: Requirement, line: str, named: set[str | None], result: RecipePlan) -> None:
+    result.recipes.append(recipe)
+    result.lines.extend([*recipe.needs, *(recipe.extras[extra] for extra in parsed.extras if extra in recipe.extras)])
     for name, (requirement, others) in recipe.beside.items():
         if named.isdisjoint({name, *others}):
-            found.lines.append(requirement)
-            found.added.append(name)
-    if not wanted.specifier.contains(recipe.version, prereleases=True):
-        found.warnings.append(f"{line} has no wheels and no recipe: {recipe.name} {recipe.version} is built instead")
+            result.lines.append(requirement)
+            result.added.append(name)
+    if not parsed.specifier.contains(recipe.version, prereleases=True):
+        result.warnings.append(f"{line} has no wheels and no recipe: {recipe.name} {recipe.version} is built instead")
 
 
 def _requirement(line: str) -> Requirement | None:
@@ -100,7 +101,7 @@ def describe(recipe: Recipe, pins: str, tools: str, brought: Mapping[str, str]) 
 
 
 def _is_for(edit: Edit, linked: Mapping[str, str]) -> bool:
-    versions = {name: found[1] for name in edit.since if (found := _VERSION.match(linked.get(name, "")))}
+    versions = {name: match[1] for name in edit.since if (match := _VERSION.match(linked.get(name, "")))}
     return all(Version(version) >= Version(edit.since[name]) for name, version in versions.items())
 
 
@@ -123,9 +124,9 @@ def linkable() -> frozenset[str]:
 
 def blocks(pins: str) -> Mapping[str, str]:
     """Split the text of a lock into name → pin with hashes."""
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for block in re.split(r"\n(?=\S)", pins.strip()):
         name = re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", block)
         if name:
-            found[normalize(name[0])] = block.strip()
-    return found
+            by_name[normalize(name[0])] = block.strip()
+    return by_name

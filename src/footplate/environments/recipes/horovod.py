@@ -53,7 +53,7 @@ def _variables(linked: frozenset[str]) -> dict[str, str]:
         "GLOO": True,
         "MXNET": False,
     }
-    chosen = {f"HOROVOD_{'WITH' if wanted else 'WITHOUT'}_{part}": "1" for part, wanted in parts.items()}
+    chosen = {f"HOROVOD_{'WITH' if is_included else 'WITHOUT'}_{part}": "1" for part, is_included in parts.items()}
     return {**chosen, "LDFLAGS": f"-Wl,-rpath,{_LIB}"}
 
 

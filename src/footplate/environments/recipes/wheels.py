@@ -33,10 +33,10 @@ def build_wheel(recipe: Mapping[str, Any], pins: str, python: str, context: Buil
     with built_environments.hold_lock(
         Path(f"{folder}.lock"), context.say, "another process is building the same wheel"
     ):
-        found = sorted(folder.glob("*.whl"))
-        if found:
+        wheels = sorted(folder.glob("*.whl"))
+        if wheels:
             os.utime(folder)  # its last use
-            return found[0]
+            return wheels[0]
         title = f"{recipe['name']} {recipe['version']}"
         context.say(
             f"building {title} from source with {len(recipe['edits'])} edits; this takes minutes, but only once"
@@ -109,11 +109,11 @@ class _WheelBuild:
 
     def _download(self) -> Path:
         """Download the source with pip: it uses the user's index, certificates and credentials, and checks the hash."""
-        wanted = self._place / "source.txt"
+        requirement_file = self._place / "source.txt"
         recipe = self._recipe
-        wanted.write_text(f"{recipe['name']}=={recipe['version']} --hash=sha256:{recipe['sha256']}\n")
+        requirement_file.write_text(f"{recipe['name']}=={recipe['version']} --hash=sha256:{recipe['sha256']}\n")
         options = ["--no-deps", "--no-build-isolation", "--no-binary", ":all:", "--require-hashes"]
-        self._pip(["download", *options, "--dest", str(self._place), "-r", str(wanted)])
+        self._pip(["download", *options, "--dest", str(self._place), "-r", str(requirement_file)])
         return next(iter(self._place.glob(f"{recipe['name']}-*.tar.gz")))
 
     def _unpack(self, archive: Path) -> Path:

@@ -40,8 +40,10 @@ class Daemons:
         """Start mpirun on node 0; on every other node start the server at which mpirun requests its daemon."""
         orders, folder = self._orders, self._folder
         assert orders.mpi is not None
-        self._setting, container = setting, setting.interpreter.container
-        common, machine = rank_variables(orders, orders.ranks[0], setting), mpirun.MpiHost.here()
+        self._setting = setting
+        container = setting.interpreter.container
+        common = rank_variables(orders, orders.ranks[0], setting)
+        machine = mpirun.MpiHost.here()
         if not machine.has_fabric:
             common = {**interconnect.NO_HOOKS, **common}
         common.update({"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp})
@@ -51,8 +53,8 @@ class Daemons:
             if "OPAL_PREFIX" in common:  # the real path, as mpirun passes it to its daemons
                 common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         else:
-            launcher, found = in_container.find(container, common, setting, folder, orders)
-            common.update(found)
+            launcher, search_paths = in_container.find(container, common, setting, folder, orders)
+            common.update(search_paths)
         if orders.attempt > 1:
             for plan in orders.ranks:
                 ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
@@ -116,7 +118,7 @@ class Daemons:
 
     def first_failure(self, processes: Sequence[Rank], starved: bool, full: bool) -> Cause | None:
         """Return the cause of this node's rank that failed first; without one, how mpirun or its daemon ended."""
-        found: list[tuple[float, Cause]] = []
+        failures: list[tuple[float, Cause]] = []
         for plan in self._orders.ranks:
             note, (code, ended) = self._folder.read_rank_exit(plan.rank), self._folder.read_rank_end(plan.rank)
             # A script that has raised may hang at the end of its process, waiting for ranks that wait for it.
@@ -127,24 +129,25 @@ class Daemons:
                 cause = failure_causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
                 when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
                 if cause is not None:
-                    found.append((failure_causes.failed_at(cause, when), cause))
+                    failures.append((failure_causes.failed_at(cause, when), cause))
         daemon = next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
-        if not found and any(process.ended is not None for process in processes):
-            found = self._left_early() if daemon is not None or self._some_are_missing() else []
-        return failure_causes.first(found, self._orders.processes > 1) if found else daemon
+        if not failures and any(process.ended is not None for process in processes):
+            failures = self._left_early() if daemon is not None or self._some_are_missing() else []
+        return failure_causes.first(failures, self._orders.processes > 1) if failures else daemon
 
     def _left_early(self) -> list[tuple[float, Cause]]:
         """Return ranks that exited with 0 but never reached the end of their script."""
-        found: list[tuple[float, Cause]] = []
+        failures: list[tuple[float, Cause]] = []
         for plan in self._orders.ranks:
             code, ended = self._folder.read_rank_end(plan.rank)
             if code == 0 and ended is not None and not self._folder.read_rank_exit(plan.rank):
                 words = "left with exit code 0 before the end of its script, and the others waited for it"
                 hint = "every rank has to come to MPI_Finalize: look for os._exit, or a library that ends the process"
                 lines = failure_causes.last_lines(os.path.join(self._folder.logs, plan.log))
-                rank, node = plan.rank, self._orders.node
-                found.append((ended, Cause("exit_code", words, hint, node, rank, exit_code=0, last_lines=lines)))
-        return found
+                rank = plan.rank
+                node = self._orders.node
+                failures.append((ended, Cause("exit_code", words, hint, node, rank, exit_code=0, last_lines=lines)))
+        return failures
 
     def _of_daemon(self, process: Rank) -> Cause | None:
         if process.ended is None or process.code == 0 or self._all_ended_well():

@@ -52,19 +52,19 @@ def find(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _no_answer(str(error), orders) from None
     try:
-        told = json.loads(done.stdout.splitlines()[-1])
+        answer = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         raise _no_answer(done.stderr[-2000:], orders) from None
-    for program, version, libraries in told["programs"]:
+    for program, version, libraries in answer["programs"]:
         kind = mpirun.kind_by_version(version)
         if kind is not None:
-            found = {"PATH": told["path"]}
-            if told["prefix"]:
-                found["OPAL_PREFIX"] = told["prefix"]
+            search_paths = {"PATH": answer["path"]}
+            if answer["prefix"]:
+                search_paths["OPAL_PREFIX"] = answer["prefix"]
             if libraries:
                 others = variables.get("LD_LIBRARY_PATH")
-                found["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [libraries, others]))
-            return mpirun.Launcher(program, kind), found
+                search_paths["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [libraries, others]))
+            return mpirun.Launcher(program, kind), search_paths
     raise Failed(
         Cause(
             "start_failed",

@@ -48,9 +48,9 @@ class LauncherServer:
         link.settimeout(_PATIENCE_SECONDS)
         with link.makefile("rwb") as lines:
             _write(lines, {"nonce": nonce})
-            asked = _read(lines)
-            command = str(asked["command"])
-            if not hmac.compare_digest(str(asked["proof"]), _proof(self._secret, nonce, command)):
+            request = _read(lines)
+            command = str(request["command"])
+            if not hmac.compare_digest(str(request["proof"]), _proof(self._secret, nonce, command)):
                 _write(lines, {"error": "it does not know the secret of this run"})
                 return
             try:
@@ -76,10 +76,10 @@ class LauncherClient:
             os.unlink(self._path)
 
     def _connect(self, link: socket.socket) -> None:
-        asked = b""
-        while len(asked) <= _LONGEST_REQUEST and (piece := link.recv(1 << 16)):
-            asked += piece
-        host, _, command = asked.decode("utf-8", "surrogateescape").partition("\0")
+        request = b""
+        while len(request) <= _LONGEST_REQUEST and (piece := link.recv(1 << 16)):
+            request += piece
+        host, _, command = request.decode("utf-8", "surrogateescape").partition("\0")
         try:
             place = self._places[int(host.rpartition("-")[2])]
             answer = str(knock(place.address, place.ports[0], self._secret, command))
@@ -116,8 +116,8 @@ def _connected(address: str, port: int) -> socket.socket:
 
 
 def _proof(secret: str, nonce: str, command: str) -> str:
-    said = f"{nonce}\n{command}".encode("utf-8", "surrogateescape")
-    return hmac.new(secret.encode(), said, hashlib.sha256).hexdigest()
+    message = f"{nonce}\n{command}".encode("utf-8", "surrogateescape")
+    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
 
 
 def _read(lines: BufferedRWPair) -> dict[str, Any]:

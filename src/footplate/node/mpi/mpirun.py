@@ -120,20 +120,20 @@ def _kind(program: str) -> str | None:
 
 def _asked(program: str) -> str | None:
     try:
-        told = subprocess.run(
+        output = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=30, check=False,
             env={**os.environ, **interconnect.NO_HOOKS},
         ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return kind_by_version(told)
+    return kind_by_version(output)
 
 
-def kind_by_version(told: str) -> str | None:
+def kind_by_version(version_text: str) -> str | None:
     """Return the kind by the version that it prints; None for an unknown mpirun."""
-    if "Open MPI" in told:
-        return "open4" if "(Open MPI) 4" in told or "(Open MPI) 3" in told else "open5"
-    return "mpich" if "HYDRA" in told else None
+    if "Open MPI" in version_text:
+        return "open4" if "(Open MPI) 4" in version_text or "(Open MPI) 3" in version_text else "open5"
+    return "mpich" if "HYDRA" in version_text else None
 
 
 # ── What mpirun is told ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -181,19 +181,19 @@ def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: MpiHost) ->
     """
     if launcher.kind == "mpich":
         return {}
-    found = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
-    found.update(_OPEN4 if launcher.kind == "open4" else _OPEN5)
+    variables = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
+    variables.update(_OPEN4 if launcher.kind == "open4" else _OPEN5)
     if not machine.has_fabric:
-        found.update(interconnect.SOCKETS_AND_MEMORY)
+        variables.update(interconnect.SOCKETS_AND_MEMORY)
     if (orders.processes if _are_virtual(orders) else len(orders.ranks)) > machine.cores:
-        found["OMPI_MCA_mpi_yield_when_idle"] = "1"
+        variables["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
-        found.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"})
+        variables.update({"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self", "OMPI_MCA_btl_tcp_if_include": "lo"})
         # Open MPI tells nodes apart by host name, which virtual nodes share; Open MPI 5 would wait forever.
-        found["OMPI_MCA_coll"] = "^han"
+        variables["OMPI_MCA_coll"] = "^han"
         if launcher.kind == "open4":
-            found["OMPI_MCA_oob_tcp_if_include"] = "lo"
-    return found
+            variables["OMPI_MCA_oob_tcp_if_include"] = "lo"
+    return variables
 
 
 _OPEN4 = {

@@ -71,17 +71,18 @@ def restore(link: Link, home: str | None, folder: NodeFolder, orders: NodeOrders
 
     Every node gets all files, because ranks may be on other nodes now. Of two files with one name, its own wins.
     """
-    blobs, own = BlobFolder(os.path.join(folder.home, "blobs")), checkpoint_folder(orders.node)
+    blobs = BlobFolder(os.path.join(folder.home, "blobs"))
+    own = checkpoint_folder(orders.node)
     saved = link.retry(lambda: link.files(CHECKPOINTS))
-    found: dict[str, FileView] = {}
+    files: dict[str, FileView] = {}
     for prefix in sorted(checkpoint_folders(orders.nodes), key=lambda name: name == own):
-        found.update({f.path[len(prefix) + 1 :]: f for f in saved if f.path.startswith(f"{prefix}/")})
-    for name, file in found.items():
+        files.update({f.path[len(prefix) + 1 :]: f for f in saved if f.path.startswith(f"{prefix}/")})
+    for name, file in files.items():
         target = os.path.join(folder.wd, CHECKPOINTS, name)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         snapshot.bring_file(file.digest or "", link, home, blobs)
         blobs.copy_to(file.digest or "", target)
-    return {name: file.digest or "" for name, file in found.items() if file.path.startswith(f"{own}/")}
+    return {name: file.digest or "" for name, file in files.items() if file.path.startswith(f"{own}/")}
 
 
 class CheckpointSaver:
@@ -97,7 +98,8 @@ class CheckpointSaver:
     ) -> None:  # fmt: skip
         self._link, self._folder, self._writers, self._say = link, folder, writers, say
         self._has_failed = has_failed
-        self._prefix, self._limit = checkpoint_folder(orders.node), orders.full_disk_seconds
+        self._prefix = checkpoint_folder(orders.node)
+        self._limit = orders.full_disk_seconds
         self._store = store_of(home, link, folder, orders, keep=True, say=say)
         self._look_seconds, self._patience = look_seconds, patience
         self._index = os.path.join(folder.path, "checkpoints.json")
@@ -116,9 +118,9 @@ class CheckpointSaver:
 
     def begin(self, restored: Mapping[str, str]) -> None:
         """Note the files that are there before the ranks start: restored ones, and those of the snapshot."""
-        known = self._saved
+        before = self._saved
         self._saved = {name: _Version(file.stamp, restored.get(name)) for name, file in self._look().items()}
-        if self._saved != known:  # most runs have no such file, and need no index
+        if self._saved != before:  # most runs have no such file, and need no index
             self._write_index()
 
     def start(self) -> None:
@@ -128,8 +130,9 @@ class CheckpointSaver:
     def settle(self, limit: float = SETTLE_SECONDS) -> None:
         """Wait until the thread has found out which of the files that are there now are complete."""
         self.start()
-        wanted, end = self._looks + 3, time.monotonic() + limit  # the look in progress may have begun before
-        while self._looks < wanted and self._thread.is_alive() and time.monotonic() < end:
+        enough = self._looks + 3  # the look in progress may have begun before
+        end = time.monotonic() + limit
+        while self._looks < enough and self._thread.is_alive() and time.monotonic() < end:
             self._stopping.wait(self._look_seconds / 10)
 
     def finish(self, trusts: bool) -> None:
@@ -152,7 +155,8 @@ class CheckpointSaver:
     def _run(self) -> None:
         host_info.step_back()
         self.watch()
-        backoff, pause = Backoff(*BACKOFF), self._look_seconds
+        backoff = Backoff(*BACKOFF)
+        pause = self._look_seconds
         while True:
             is_look = self._wait(pause)
             if self._stopping.is_set():
@@ -180,14 +184,14 @@ class CheckpointSaver:
     def _wait(self, seconds: float) -> bool:
         """Wait until it is time to look again; return False if a folder in which something happened is quiet before."""
         end = time.monotonic() + seconds
-        while not self._stopping.is_set() and (left := end - time.monotonic()) > 0:
+        while not self._stopping.is_set() and (remaining := end - time.monotonic()) > 0:
             if self._has_news and self._completion.is_quiet:
                 self._has_news = False
                 return False
             if self._completion.is_watching and not self._has_news:
-                self._completion.wait(left)
+                self._completion.wait(remaining)
             else:
-                self._stopping.wait(min(left, SOON_SECONDS) if self._has_news else left)
+                self._stopping.wait(min(remaining, SOON_SECONDS) if self._has_news else remaining)
             self._note_events()
         return True
 
@@ -220,7 +224,8 @@ class CheckpointSaver:
     def save(self) -> bool:
         """Look once, and save what has changed if the files are complete; return whether something was saved."""
         self._note_events()
-        before, now = self._seen, self._look()
+        before = self._seen
+        now = self._look()
         self._seen = now
         self._looks += 1
         same = {name for name, file in now.items() if before.get(name) == file}
@@ -246,15 +251,15 @@ class CheckpointSaver:
 
     def _find_complete(self, now: Mapping[str, _File], changed: set[str], same: set[str]) -> dict[str, _File]:
         """Return the changed files that are complete; `same` are those that two looks have found unchanged."""
-        known = {name: now[name] for name in changed if name in same or self._is_reported(now[name])}
-        known.update({name: now[name] for name in changed if self._complete.get(name) == now[name]})
+        closed = {name: now[name] for name in changed if name in same or self._is_reported(now[name])}
+        closed.update({name: now[name] for name in changed if self._complete.get(name) == now[name]})
         if changed and self._doubtful is None and self._has_failed():
             self._doubtful = {name: now[name] for name in changed if not self._was_complete(name, now[name])}
         doubtful = self._doubtful or {}
-        written = process_tree.open_for_writing(self._writers() if known else ())
+        written = process_tree.open_for_writing(self._writers() if closed else ())
         return {
             name: file
-            for name, file in known.items()
+            for name, file in closed.items()
             if file.stamp[2:] not in written and doubtful.get(name) != file
         }  # fmt: skip
 
@@ -270,18 +275,18 @@ class CheckpointSaver:
         if trusts:
             self._put(now, self._changed(now), whole=True, removes=True)
         else:
-            kept = {name for name, file in now.items() if self._was_complete(name, file)}
-            self._put(now, kept & self._changed(now), whole=False)
+            complete = {name for name, file in now.items() if self._was_complete(name, file)}
+            self._put(now, complete & self._changed(now), whole=False)
 
     def _look(self) -> dict[str, _File]:
         root = os.path.join(self._folder.wd, CHECKPOINTS)
-        found: dict[str, _File] = {}
+        files: dict[str, _File] = {}
         for name, path in regular_files(root, self._folder.wd):
             stamp = Stamp.of(path)
             if stamp is not None:
-                found[name] = _File(path, stamp)
-        self._completion.watch_directories({file.path for file in found.values()})
-        return found
+                files[name] = _File(path, stamp)
+        self._completion.watch_directories({file.path for file in files.values()})
+        return files
 
     def _changed(self, now: Mapping[str, _File]) -> set[str]:
         return {name for name, file in now.items() if name not in self._saved or self._saved[name].stamp != file.stamp}
@@ -292,12 +297,13 @@ class CheckpointSaver:
         stored = {view.path: view.digest for view in self._stored(now, names)}
         if (not stored and not removes) or (whole and len(stored) < len(names)):
             return False
-        kept = {name: version for name, version in self._saved.items() if name in now}
-        version = {**kept, **{name: _Version(now[name].stamp, digest) for name, digest in stored.items()}}
+        unchanged = {name: version for name, version in self._saved.items() if name in now}
+        version = {**unchanged, **{name: _Version(now[name].stamp, digest) for name, digest in stored.items()}}
         if version == self._saved:
             return False
         self._publish(version)
-        self._saved, self._unsaved_since = version, None
+        self._saved = version
+        self._unsaved_since = None
         self._write_index()
         return True
 

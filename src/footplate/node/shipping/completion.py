@@ -113,8 +113,8 @@ class Completion:
 
     def is_complete(self, path: str, stamp: Stamp) -> bool:
         """Whether this version is complete, unless a process still has it open for writing."""
-        known, since = self._closed.get(path, (None, 0.0))
-        return self.was_moved(path, stamp) or (known == stamp and self._clock() - since >= SETTLED_SECONDS)
+        closed_stamp, since = self._closed.get(path, (None, 0.0))
+        return self.was_moved(path, stamp) or (closed_stamp == stamp and self._clock() - since >= SETTLED_SECONDS)
 
     @property
     def is_quiet(self) -> bool:

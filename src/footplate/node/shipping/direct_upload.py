@@ -106,7 +106,8 @@ def _checksum(data: bytes) -> dict[str, str]:
 def _read(path: str, version: FileVersion, part: UploadPart) -> bytes:
     """Read a part. Bytes of another version must never get into the store under this digest."""
     with open(path, "rb", buffering=0) as file:
-        data, at = bytearray(), part.offset
+        data = bytearray()
+        at = part.offset
         while len(data) < part.size and (piece := os.pread(file.fileno(), part.size - len(data), at + len(data))):
             data += piece
         if len(data) != part.size or FileVersion.of(os.fstat(file.fileno())) != version:

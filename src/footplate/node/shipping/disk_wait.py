@@ -132,8 +132,8 @@ def not_stored(
     """Return why the run fails if files found no space in time, and where the only copy of them is."""
     if not outputs and not logs_too:
         return None
-    shown = ", ".join(outputs[:_NAMED]) + (f" and {len(outputs) - _NAMED} more" if len(outputs) > _NAMED else "")
-    what = [f"{len(outputs)} output{'s' if len(outputs) > 1 else ''} ({shown})"] if outputs else []
+    names = ", ".join(outputs[:_NAMED]) + (f" and {len(outputs) - _NAMED} more" if len(outputs) > _NAMED else "")
+    what = [f"{len(outputs)} output{'s' if len(outputs) > 1 else ''} ({names})"] if outputs else []
     what += ["the rest of the logs and metrics"] if logs_too else []
     message = f"no disk space for {limit or 0:g} seconds: not stored are {' and '.join(what)}"
     place = folder.wd if outputs and not logs_too else folder.path

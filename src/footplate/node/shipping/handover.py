@@ -61,10 +61,10 @@ class SharedFolder:
         try:
             with open(path, "rb", buffering=0) as source, atomic_file(target, durable=True, mode=0o600) as out:
                 copy(source.fileno(), out)
-            taken = self._server.hand_over(digest, size, probe=False)
-            if taken:
+            is_taken = self._server.hand_over(digest, size, probe=False)
+            if is_taken:
                 self._say(f"{path} was handed over through the shared directory")
-            return taken
+            return is_taken
         finally:
             _remove(target)
 

@@ -53,7 +53,8 @@ def orders_after_cut(link: LogLink) -> NodeOrders:
     sizes: dict[str, int] = orders.shipped.get("logs") or {}
     large = [name for name, size in sizes.items() if limit is not None and size > limit // 2]
     for name in large:
-        head, begin = link.read_log(name, 0, _HEAD), max(0, sizes[name] - _KEPT_OF_EARLIER)
+        head = link.read_log(name, 0, _HEAD)
+        begin = max(0, sizes[name] - _KEPT_OF_EARLIER)
         tail = link.read_log(name, begin, _KEPT_OF_EARLIER)
         skipped = _to_next_line(tail[:_LONGEST_LINE])
         link.append_log(orders.run, name, 0, _cut_line(head, begin + skipped, limit or 0) + tail[skipped:], True)

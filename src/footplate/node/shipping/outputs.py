@@ -41,7 +41,8 @@ class Output:
     """A file, and its names in the run: several if there are links to it."""
 
     def __init__(self, path: str, names: Sequence[str] = ()) -> None:
-        self.path, self.names = path, list(names)
+        self.path = path
+        self.names = list(names)
 
     def views(self, digest: str, size: int) -> list[FileView]:
         return [records.FileView(name, size, digest) for name in self.names]
@@ -72,7 +73,7 @@ def collect(
 
 
 def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[Output]:
-    found: dict[str, Output] = {}
+    outputs: dict[str, Output] = {}
     source_files = SourceFiles(folder)
     for name in names:
 
@@ -81,8 +82,8 @@ def _find(names: Sequence[str], folder: NodeFolder, say: Say) -> list[Output]:
 
         for path, real in regular_files(os.path.join(folder.wd, name), folder.wd, refuse):
             if not source_files.has_unchanged(f"{name}/{path}", real):
-                found.setdefault(real, Output(real)).names.append(f"{name}/{path}")
-    return list(found.values())
+                outputs.setdefault(real, Output(real)).names.append(f"{name}/{path}")
+    return list(outputs.values())
 
 
 class _Collection:

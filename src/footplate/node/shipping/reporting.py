@@ -120,9 +120,11 @@ class Reporter:
             os._exit(71)
 
     def _go_on(self) -> None:
-        backoff, full_since = Backoff(*BACKOFF), None
+        backoff = Backoff(*BACKOFF)
+        full_since = None
         while True:
-            finishing, pause = self._finishing, 0.0
+            finishing = self._finishing
+            pause = 0.0
             self._wake.clear()
             if finishing:
                 host_info.step_forward()

@@ -25,8 +25,8 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
 
     The directory stays if there was no disk space for its files in time.
     """
-    held = _take(folder)
-    if held is None:
+    lock = _take(folder)
+    if lock is None:
         if folder.exists():
             say(f"{folder.path} belongs to an agent that is alive, and stays")
         return
@@ -40,7 +40,7 @@ def save(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, s
         if _ship(folder, orders, link, home, say):
             folder.remove()
     finally:
-        os.close(held)
+        os.close(lock)
 
 
 def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, say: Callable[[str], None]) -> bool:
@@ -49,7 +49,8 @@ def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, 
     is_last = folder.attempt == orders.attempt - 1
     shipper = NodeShipper(link, folder, orders, say, folder.read_bases(), with_logs=is_last)
     limit = orders.full_disk_seconds
-    wait, is_shipped = DiskWait(link, limit, say), True
+    wait = DiskWait(link, limit, say)
+    is_shipped = True
     try:
         while wait.run(lambda: shipper.ship(writers_are_dead=True), "the logs and metrics of an earlier attempt"):
             pass
@@ -69,8 +70,8 @@ def _take(folder: NodeFolder) -> int | None:
     """Return the lock of the directory; None if its agent is alive, or has just removed the directory."""
     deadline = time.monotonic() + _AGENT_SECONDS
     while folder.exists():
-        held = folder.take_lock()
-        if held is not None or time.monotonic() > deadline:
-            return held
+        lock = folder.take_lock()
+        if lock is not None or time.monotonic() > deadline:
+            return lock
         time.sleep(0.02)
     return None

@@ -46,14 +46,16 @@ class Abandoned(Exception):
 
 
 class Link:
-    def __init__(self, transport: Transport, run: str, node: int, wanted: Callable[[], bool], attempt: int = 1) -> None:
+    def __init__(
+        self, transport: Transport, run: str, node: int, is_wanted: Callable[[], bool], attempt: int = 1
+    ) -> None:
         """`wanted` returns whether it is still useful to wait for a server that is away."""
         self._transport = transport
         self._attempt = self._sender = attempt
         self._api = ApiClient(transport)
         self._run = run
         self._node = node
-        self._wanted = wanted
+        self._wanted = is_wanted
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -147,9 +149,9 @@ class Link:
 
     def data(self, workspace: str) -> RunData:
         """Return the datasets and stores of the run with credentials; built-in stores as this machine reaches them."""
-        known = self._api.datastores.data_of_run(self._run)
-        stores = {name: self._reached(workspace, name, spec) for name, spec in known.stores.items()}
-        return replace(known, stores=stores)
+        run_data = self._api.datastores.data_of_run(self._run)
+        stores = {name: self._reached(workspace, name, spec) for name, spec in run_data.stores.items()}
+        return replace(run_data, stores=stores)
 
     def _reached(self, workspace: str, name: str, spec: StoreSpec) -> StoreSpec:
         built_in = name in datasets.BUILT_IN_DATASTORES and spec.kind == data.FOLDER

@@ -64,7 +64,8 @@ class NodeShipper:
         sizes: dict[str, int] = orders.shipped.get("logs") or {}
         journals: dict[str, int] = orders.shipped.get("journals") or {}
         self._log_shipper = LogShipper(server, orders.run, lambda name: sizes.get(name, 0), bases)
-        self._log_limit, self._bases = orders.log_limit, bases or {}
+        self._log_limit = orders.log_limit
+        self._bases = bases or {}
         self._journal_shipper = JournalShipper(
             server, lambda run, writer, part: journals.get(f"{run}/{writer}.{part}", 0)
         )
@@ -99,18 +100,18 @@ class NodeShipper:
 
     def gather(self, writers_are_dead: bool = False) -> Gathered:
         """Return the next pieces of all files that have little to ship; `ship` sends those of the others."""
-        found = Gathered()
+        gathered = Gathered()
         self._cut_logs()
         for name, path in self._log_files():
-            if len(found.pieces) >= MOST_PIECES:
-                found.complete = False
+            if len(gathered.pieces) >= MOST_PIECES:
+                gathered.complete = False
                 break
-            self._gather_log(found, name, path)
+            self._gather_log(gathered, name, path)
         for run, writer in self._writers():
             samples = self._are_samples(run, writer)
             if not samples or writers_are_dead or self._clock() >= self._samples_due:
-                self._gather_journal(found, run, writer, writers_are_dead, samples)
-        return found
+                self._gather_journal(gathered, run, writer, writers_are_dead, samples)
+        return gathered
 
     def _cut_logs(self) -> None:
         """Cut the logs of ranks that are too large."""
@@ -127,36 +128,36 @@ class NodeShipper:
                 self._log_limit = None
                 return
 
-    def _gather_log(self, found: Gathered, name: str, path: str) -> None:
+    def _gather_log(self, gathered: Gathered, name: str, path: str) -> None:
         try:
             piece = None if name in self._refused else self._log_shipper.next_piece(name, path, LARGEST_PIECE)
             name.encode()
         except FileNotFoundError:
             return
         except UnicodeEncodeError:
-            found.complete = False
+            gathered.complete = False
             return
         if piece is None:
             return
         if len(piece.data) >= LARGEST_PIECE:
-            found.complete = False
+            gathered.complete = False
             return
         sent = FilePiece(name, LOG, piece.offset, encoded(piece.data), piece.replace)
-        found.add(sent, lambda: self._log_shipper.accept(piece))
+        gathered.add(sent, lambda: self._log_shipper.accept(piece))
 
-    def _gather_journal(self, found: Gathered, run: str, writer: str, finished: bool, samples: bool) -> None:
+    def _gather_journal(self, gathered: Gathered, run: str, writer: str, finished: bool, samples: bool) -> None:
         if f"{run}/{writer}" in self._refused:
             return
         directory = os.path.join(self._folder.journals, run)
         pieces = None
         if run == self._run:  # those of child runs have their own rights
             pieces = self._journal_shipper.next_pieces(directory, run, writer, finished, LARGEST_PIECE)
-        if pieces is None or len(found.pieces) + len(pieces) > MOST_PIECES:
-            found.complete = False
+        if pieces is None or len(gathered.pieces) + len(pieces) > MOST_PIECES:
+            gathered.complete = False
             return
         for piece in pieces:
             sent = FilePiece(writer, piece.part, piece.offset, encoded(piece.data), system=samples)
-            found.add(sent, partial(self._accept_journal, piece, samples))
+            gathered.add(sent, partial(self._accept_journal, piece, samples))
 
     def _accept_journal(self, piece: JournalPiece, samples: bool) -> None:
         self._journal_shipper.accept(self._run, piece)
@@ -189,12 +190,12 @@ class NodeShipper:
     def _log_files(self) -> list[tuple[str, str]]:
         if not self._with_logs:
             return []
-        found = list(regular_files(self._folder.logs, self._folder.path))
+        files = list(regular_files(self._folder.logs, self._folder.path))
         for name in self._watch:
             root = os.path.join(self._folder.wd, name)
             paths = [(f"{name}/{path}", real) for path, real in regular_files(root, self._folder.wd)]
-            found += [each for each in paths if not self._source_files.has_unchanged(*each)]
-        return [*found, (self._agent_log, self._folder.agent_log)]
+            files += [each for each in paths if not self._source_files.has_unchanged(*each)]
+        return [*files, (self._agent_log, self._folder.agent_log)]
 
     def _writers(self) -> list[tuple[str, str]]:
         runs = sorted(os.listdir(self._folder.journals))
