@@ -49,17 +49,17 @@ def mpi_variables(folder: Path) -> dict[str, str]:
 
 
 def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
-    wanted = str(lock.content["python"])
-    context.say(f"building the environment {lock.digest[:12]} with Python {wanted}")
-    python = wanted if os.sep in wanted else _python_path(wanted, context.root)
-    _run(["venv", "--quiet", "--python", python, str(folder)], f"Python {wanted} is not available", context)
+    version = str(lock.content["python"])
+    context.say(f"building the environment {lock.digest[:12]} with Python {version}")
+    python = version if os.sep in version else _python_path(version, context.root)
+    _run(["venv", "--quiet", "--python", python, str(folder)], f"Python {version} is not available", context)
     add_requirements(lock, folder, context)
 
 
 def _python_path(version: str, root: Path) -> str:
     """Return this machine's Python of the version, or the version itself, for uv to find or download."""
-    found = pythons.find(pythons.choose(version, lambda: pythons.installed(root)), root)
-    return found.path if found else version
+    python = pythons.find(pythons.choose(version, lambda: pythons.installed(root)), root)
+    return python.path if python else version
 
 
 def add_requirements(lock: Lock, folder: Path, context: BuildContext) -> None:
