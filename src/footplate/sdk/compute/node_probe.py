@@ -116,9 +116,7 @@ def check_gpus() -> Finding:
 def check_shared(folder: str) -> Finding:
     if not os.path.isdir(folder):
         return "fail", f"{folder} does not exist here"
-    return ("ok" if os.access(folder, os.W_OK) else "fail"), "{}{}".format(
-        folder, "" if os.access(folder, os.W_OK) else " cannot be written"
-    )
+    return ("ok", folder) if os.access(folder, os.W_OK) else ("fail", f"{folder} cannot be written")
 
 
 def check_home(folder: str) -> Finding:
@@ -181,11 +179,11 @@ def _gather(size: int, address: str, port: int) -> Dict[int, Tuple[str, int]]:
 def _listen(address: str) -> Tuple[str, int]:
     """Listen until this process ends; return where."""
     server = socket.create_server((address, 0), backlog=1024)
-    threading.Thread(target=_accept, args=(server,), daemon=True).start()
+    threading.Thread(target=_accept_connections, args=(server,), daemon=True).start()
     return address, server.getsockname()[1]
 
 
-def _accept(server: socket.socket) -> None:
+def _accept_connections(server: socket.socket) -> None:
     while True:
         server.accept()[0].close()
 

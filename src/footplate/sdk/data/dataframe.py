@@ -65,9 +65,7 @@ def _numbers(numpy: Any, column: FrameColumn, rows: int) -> Any:
     kind = numpy.dtype(column.of)
     if has_missing and kind.kind != "f":
         kind = numpy.dtype("f8")
-    numbers = _join(
-        numpy, column, rows, kind, lambda chunk: numpy.frombuffer(chunk.buffers["values"], column.of, chunk.rows)
-    )
+    numbers = _values(numpy, column, rows, column.of, kind)
     if has_missing:
         numbers[~_valid(numpy, column, rows)] = numpy.nan
     return numbers

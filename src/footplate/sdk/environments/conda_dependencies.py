@@ -294,7 +294,7 @@ class CondaDependencies:
             packages.remove_tensorflow_conda_package()
         """
         self.remove_tensorflow_conda_package()
-        self.add_conda_package(_versioned(_for_core("tensorflow", core_type), "=", version))
+        self.add_conda_package(_with_version(_for_core("tensorflow", core_type), "=", version))
 
     def remove_tensorflow_conda_package(self) -> None:
         """Remove TensorFlow from the conda packages.
@@ -321,7 +321,7 @@ class CondaDependencies:
             packages.add_tensorflow_pip_package(version="2.15.0")
         """
         self.remove_tensorflow_pip_package()
-        self.add_pip_package(_versioned(_for_core("tensorflow", core_type), "==", version))
+        self.add_pip_package(_with_version(_for_core("tensorflow", core_type), "==", version))
 
     def remove_tensorflow_pip_package(self) -> None:
         """Remove TensorFlow from the pip packages.
@@ -437,11 +437,6 @@ class CondaDependencies:
 _REPEATED = ("--extra-index-url", "-f", "--find-links", "--trusted-host")
 
 
-def from_dict(data: Mapping[str, Any]) -> CondaDependencies:
-    """Return the dependencies that `as_dict` described."""
-    return CondaDependencies(_underlying_structure=data)
-
-
 def list_of_strings(what: str, values: Sequence[str]) -> List[str]:
     if isinstance(values, str):
         raise UserErrorException(f"{what} is {values!r}", hint=f"give a list of strings: {what}=[{values!r}]")
@@ -474,5 +469,5 @@ def _for_core(package: str, core_type: str) -> str:
     return package if core_type == "cpu" else f"{package}-gpu"
 
 
-def _versioned(package: str, sign: str, version: Optional[str]) -> str:
+def _with_version(package: str, sign: str, version: Optional[str]) -> str:
     return package if version is None else f"{package}{sign}{version}"

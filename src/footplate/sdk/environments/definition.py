@@ -9,7 +9,7 @@ import difflib
 import logging
 from typing import Any, Dict, List, Mapping, Tuple, cast
 
-from footplate.sdk.environments.conda_dependencies import from_dict
+from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import DockerBuildContext, RSection, SparkPackage
 from footplate.sdk.exceptions import UserErrorException
@@ -52,7 +52,7 @@ def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
         content = conda.pop("condaDependencies")
         rest["python"] = conda
         if content is not None:
-            environment.python.conda_dependencies = from_dict(content)
+            environment.python.conda_dependencies = CondaDependencies(_underlying_structure=content)
     docker = rest.pop("docker", None)
     if docker is not None:
         _fill_docker(environment, dict(as_mapping(docker, f"docker of {where}")), where)

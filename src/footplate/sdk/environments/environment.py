@@ -57,9 +57,7 @@ class Environment(EnvironmentFields):
                 f"an environment's name is a string, not {name!r}\nhint: Environment(name='my-environment')"
             )
         super().__init__(name)
-        kwargs.pop(
-            "workspace", None
-        )  # some scripts pass it; an environment belongs to no workspace until it is registered
+        kwargs.pop("workspace", None)  # some scripts pass it, but only a registered environment belongs to a workspace
         for key, value in kwargs.items():
             setattr(self, key, value)
 
@@ -366,7 +364,7 @@ class Environment(EnvironmentFields):
         Raises:
             UserErrorException: The name is not valid.
         """
-        _checked(self.name)  # a name that no request could contain is refused now
+        _check_name(self.name)  # a name that no request could contain is refused now
         content = definition(self)
         # The registry assigns versions; if one were part of the content, no two contents would ever be equal.
         del content["version"]
@@ -394,7 +392,7 @@ class Environment(EnvironmentFields):
             return _of_curated(curated.get(workspace, name, version))
         label = None if label is None or label.lower() == "latest" else label
         environments = workspace.session.api_for(_KINDS).environments
-        return _of_view(environments.get(workspace.id, _checked(name), version or "latest", label=label))
+        return _of_view(environments.get(workspace.id, _check_name(name), version or "latest", label=label))
 
     @staticmethod
     def list(workspace: Workspace) -> Dict[str, Environment]:
@@ -425,7 +423,7 @@ class Environment(EnvironmentFields):
         """
         if isinstance(labels, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserErrorException(f"labels is the string {labels!r}", hint=f"give a list: labels=[{labels!r}]")
-        workspace.session.api_for(_KINDS).environments.label(workspace.id, _checked(name), version, labels)
+        workspace.session.api_for(_KINDS).environments.label(workspace.id, _check_name(name), version, labels)
 
 
 @explained
@@ -454,7 +452,7 @@ def from_definition(data: Mapping[str, Any], where: str = "the environment") -> 
     return environment
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not name or "/" in name:
         raise UserErrorException(f"{name!r} cannot be an environment's name", hint="use letters, digits, '-', '_', '.'")
     return name

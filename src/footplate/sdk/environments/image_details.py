@@ -67,19 +67,15 @@ def image_details(session: Session, environment: Environment, spec: EnvironmentS
     folder = None if built is None or in_container else built.path
     existing = lock.content.get("interpreter") if lock.builder == "existing" else None
     docker = environment.docker
+    dockerfile = docker.base_dockerfile or (f"FROM {docker.base_image}\n" if docker.base_image else None)
     return DockerImageDetails(
         imageExistsInRegistry=built is not None or existing is not None,
         image=image_name(lock) if in_container else None,
         registry=docker.base_image_registry.address,
         repository="localhost/footplate" if in_container else None,
-        ingredients={"dockerfile": _dockerfile(docker.base_dockerfile, docker.base_image), "lock": lock.digest},
+        ingredients={"dockerfile": dockerfile, "lock": lock.digest},
         pythonEnvironment={
             "condaEnvironmentPath": folder,
             "interpreterPath": existing or (os.path.join(folder, "bin", "python") if folder else None),
         },
     )
-
-
-def _dockerfile(text: Optional[str], image: Optional[str]) -> Optional[str]:
-    """Return the user's Dockerfile; for an image alone, the one line that means the same."""
-    return text or (f"FROM {image}\n" if image else None)

@@ -68,15 +68,11 @@ def _package(line: str, folder: str, where: str) -> str:
     end = _REST.search(place)
     rest = place[end.start() :] if end else ""
     place = place[: len(place) - len(rest)]
-    if not (named or _is_path(place)):
+    is_address = "://" in place or place.startswith("git+")
+    is_path = place.startswith((".", "~", "file:")) or "/" in place.split(" ")[0] or place.endswith(_ARCHIVES)
+    if not named and (is_address or not is_path):
         return line
     return f"{name}{_place(place, folder, where)}{rest}"
-
-
-def _is_path(place: str) -> bool:
-    if "://" in place or place.startswith("git+"):
-        return False
-    return place.startswith((".", "~", "file:")) or "/" in place.split(" ")[0] or place.endswith(_ARCHIVES)
 
 
 def _place(place: str, folder: str, where: str) -> str:

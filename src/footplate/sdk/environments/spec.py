@@ -34,7 +34,7 @@ def to_spec(
     dependencies = environment.python.conda_dependencies
     name, version = environment.name, environment.version
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
-    docker = requested_container(environment, runtime)
+    docker = describe_container(environment, runtime)
     options: Dict[str, Any] = {"docker": docker} if docker else {}
     if mpi:
         options["mpi"] = True
@@ -46,7 +46,7 @@ def to_spec(
         options["curated"] = environment.curated
     lines = (*dependencies.pip_options, *dependencies.pip_packages)
     chosen = _python(dependencies)
-    if not _conda_packages(dependencies):
+    if all(package_name(package) in ("python", "pip") for package in dependencies.conda_packages):
         requirements = (*lines, *_pip_itself(dependencies))
         return EnvironmentSpec(
             name, version, "venv", python=chosen, requirements=requirements, variables=variables, options=options
@@ -71,10 +71,6 @@ def _submitting_python() -> str:
 def is_untouched(environment: Environment) -> bool:
     """Whether no packages were requested: the run then gets the submitting interpreter as it is."""
     return environment.name == DEFAULT_NAME and environment.python.conda_dependencies == CondaDependencies()
-
-
-def _conda_packages(dependencies: CondaDependencies) -> List[str]:
-    return [p for p in dependencies.conda_packages if package_name(p) not in ("python", "pip")]
 
 
 def _pip_itself(dependencies: CondaDependencies) -> List[str]:
@@ -130,7 +126,7 @@ def _numbers(version: str) -> List[int]:
 # ── Containers ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def requested_container(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
+def describe_container(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, Any]:
     """Return everything that was set about containers; empty if nothing was.
 
     `base_image` None leaves the choice of the image to the builder; `interpreter` is the path inside the image.
@@ -149,13 +145,9 @@ def requested_container(environment: Environment, runtime: Optional[DockerConfig
         "registry": _registry(section.base_image_registry),
         "interpreter": environment.python.interpreter_path,
     }
-    return {} if _is_untouched(container) else container
-
-
-def _is_untouched(container: Dict[str, Any]) -> bool:
-    plain = {"shm_size": DEFAULT_SHM_SIZE, "shared_volumes": True, "platform": {"os": "Linux", "architecture": "amd64"}}
-    rest = {key: value for key, value in container.items() if key != "interpreter" and value != plain.get(key)}
-    return not any(rest.values()) and container["shared_volumes"]
+    plain = {"shm_size": DEFAULT_SHM_SIZE, "platform": {"os": "Linux", "architecture": "amd64"}, "shared_volumes": True}
+    changed = [value for key, value in container.items() if key != "interpreter" and value != plain.get(key)]
+    return container if any(changed) or not container["shared_volumes"] else {}
 
 
 def _runtime(name: str, section: DockerSection, runtime: Optional[DockerConfiguration], default: Any) -> Any:
@@ -165,13 +157,8 @@ def _runtime(name: str, section: DockerSection, runtime: Optional[DockerConfigur
 
 def _context(section: DockerSection) -> Optional[Dict[str, str]]:
     context = section.build_context
-    if context is None:
-        return None
-    return {
-        "location_type": context.location_type,
-        "location": context.location,
-        "dockerfile_path": context.dockerfile_path,
-    }
+    names = ("location_type", "location", "dockerfile_path")
+    return None if context is None else {name: getattr(context, name) for name in names}
 
 
 def _registry(registry: ContainerRegistry) -> Optional[Dict[str, Any]]:

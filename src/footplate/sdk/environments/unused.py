@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Optional
 from footplate.sdk.environments.conda_dependencies import package_name
 from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import RSection
-from footplate.sdk.environments.spec import is_untouched, requested_container
+from footplate.sdk.environments.spec import describe_container, is_untouched
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.checked_attributes import changed, named_in
 from footplate.sdk.values.run_configuration_sections import DockerConfiguration
@@ -40,13 +40,13 @@ def unused_settings(environment: Environment, runtime: Optional[DockerConfigurat
     """
     default = type(environment)(environment.name)
     default.r = RSection() if environment.r is not None else None
-    values = {name: value for name, value in changed(environment, default).items() if not _is_azures(name, value)}
+    values = {
+        name: value
+        for name, value in changed(environment, default).items()
+        if name not in _AZURES_DEFAULTS or [str(item) for item in value] != _AZURES_DEFAULTS[name]
+    }
     _refuse(values)
-    return {**named_in(NO_EFFECT, values), **_unused_python(environment, runtime)}
-
-
-def _is_azures(name: str, value: Any) -> bool:
-    return name in _AZURES_DEFAULTS and [str(item) for item in value] == _AZURES_DEFAULTS[name]
+    return {**named_in(NO_EFFECT, values), **_find_unused_python(environment, runtime)}
 
 
 def _refuse(values: Mapping[str, Any]) -> None:
@@ -60,7 +60,7 @@ def _refuse(values: Mapping[str, Any]) -> None:
         raise UserErrorException(f"docker.platform.os is {values['docker.platform.os']!r}", hint="use a Linux image")
 
 
-def _unused_python(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, str]:
+def _find_unused_python(environment: Environment, runtime: Optional[DockerConfiguration]) -> Dict[str, str]:
     """Return the settings that the choice between an existing interpreter and a built environment leaves unused."""
     python = environment.python
     packages = environment.python.conda_dependencies
@@ -68,8 +68,7 @@ def _unused_python(environment: Environment, runtime: Optional[DockerConfigurati
         requested = [*packages.conda_packages, *packages.pip_packages]
         beyond = any(package_name(line) not in _ALWAYS_THERE for line in requested)
         return {"python.conda_dependencies": "user_managed_dependencies is True"} if beyond else {}
-    if is_untouched(environment) or python.interpreter_path in ("python", ""):
-        return {}
-    if requested_container(environment, runtime):  # the interpreter inside the image
+    is_default = is_untouched(environment) or python.interpreter_path in ("python", "")
+    if is_default or describe_container(environment, runtime):  # then it is the interpreter inside the image
         return {}
     return {"python.interpreter_path": "user_managed_dependencies is False"}

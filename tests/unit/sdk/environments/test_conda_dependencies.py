@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.sdk.environments.conda_dependencies import CondaDependencies, from_dict, package_name
+from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
 from footplate.sdk.exceptions import UserErrorException
 
 
@@ -159,7 +159,8 @@ def test_dependencies_are_written_as_yaml(tmp_path: Path):
     assert made.save_to_file(str(tmp_path), "sub/env.yml") == "sub/env.yml"
     assert CondaDependencies(str(tmp_path / "sub" / "env.yml")) == made
     assert made.save(str(tmp_path / "other.yml")) == str(tmp_path / "other.yml")
-    assert CondaDependencies(str(tmp_path / "other.yml")) == made == from_dict(made.as_dict())
+    assert CondaDependencies(str(tmp_path / "other.yml")) == made
+    assert CondaDependencies(_underlying_structure=made.as_dict()) == made
 
 
 def test_a_conda_file_is_read(tmp_path: Path):
