@@ -95,11 +95,12 @@ def _modules() -> Iterator[str]:
 def members(found: type) -> dict[str, Member]:
     """Return the public methods and properties of a class and of the classes of Footplate that it is made of.
 
-    `from_view` makes objects from answers of the server; scripts have no use for it.
+    `from_view` makes objects from records of the server, and `view` returns them; scripts have no use for either.
     """
     kinds = [each for each in reversed(found.__mro__) if each.__module__.startswith("footplate.")]
     names = {name: value for each in kinds for name, value in vars(each).items()}
-    named = {name: value for name, value in names.items() if not name.startswith("_") and name != "from_view"}
+    own = ("from_view", "view")
+    named = {name: value for name, value in names.items() if not name.startswith("_") and name not in own}
     targets = {name: getattr(value, "__func__", value) for name, value in named.items()}
     return {name: Member(name, it) for name, it in targets.items() if isinstance(it, (FunctionType, property))}
 

@@ -77,7 +77,7 @@ def test_a_model_knows_its_origin_and_its_signature(
     for text in ("training: inputs:1", "age int64, height float64", lineage["snapshot"], lineage["environment_lock"]):
         assert text in shown
     with urllib.request.urlopen(model.get_sas_urls()["model.pkl"]) as response:
-        assert len(response.read()) == model._view.files[0].size  # pyright: ignore[reportPrivateUsage]
+        assert len(response.read()) == model.view.files[0].size
 
     service = Model.deploy(ws, "lines-service", [model])
     service.wait_for_deployment()

@@ -74,17 +74,17 @@ class RemoteBlobs:
 
         The server checks the digest, so a file that changes while it is sent is an error and never a wrong blob.
         """
-        found = [hash_file(path) for path, _ in files]
-        paths = {digest: path for (path, _), (digest, _) in zip(files, found)}
+        hashed = [hash_file(path) for path, _ in files]
+        paths = {digest: path for (path, _), (digest, _) in zip(files, hashed)}
         in_parallel(lambda digest: self._send(digest, paths[digest]), sorted(self.missing(paths)))
-        return found
+        return hashed
 
     def open(self, digest: str) -> BinaryIO:
-        held = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  # whoever asked closes it
+        content = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  # whoever asked closes it
         for piece in self._session.api.blobs.read(digest):
-            held.write(piece)
-        held.seek(0)
-        return held
+            content.write(piece)
+        content.seek(0)
+        return content
 
     def _send(self, digest: str, path: str) -> None:
         with open(os.fspath(path), "rb") as file:
@@ -107,10 +107,11 @@ def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileVie
     with translating():
         for at, (name, source) in enumerate(sources):
             if hasattr(source, "read"):
-                data = _read_all(cast("BinaryIO", source))
+                data = cast("BinaryIO", source).read()
+                data = data.encode("utf-8") if isinstance(data, str) else data
                 views[at] = FileView(name, len(data), store.put_bytes(data))
             else:
-                paths[at] = _checked(source)
+                paths[at] = _find_file(source)
         total = sum(map(os.path.getsize, paths.values()))
         files = f"{len(paths)} files" if len(paths) != 1 else os.path.basename(next(iter(paths.values())))
         with working(f"uploading {files} ({readable_size(total)})") if total > _LARGE else nullcontext():
@@ -162,13 +163,8 @@ def in_parallel(work: Callable[[T], None], items: Sequence[T]) -> None:
         raise errors[0]
 
 
-def _checked(source: Source) -> str:
+def _find_file(source: Source) -> str:
     path = os.fspath(cast("os.PathLike[str]", source))
     if not os.path.isfile(path):
         raise UserErrorException(f"there is no file {path!r} to upload", hint="upload a folder with upload_folder")
     return path
-
-
-def _read_all(stream: BinaryIO) -> bytes:
-    data = stream.read()
-    return data.encode("utf-8") if isinstance(data, str) else data

@@ -83,8 +83,8 @@ class _SubmittedRun(Run):
     def experiment(self) -> Experiment:
         with self._guard:
             if self._found is None:
-                known = os.environ.get("AZUREML_WORKSPACE_ID") or self._view.workspace
-                workspace = workspaces.open_workspace(self._session, known)
+                workspace_id = os.environ.get("AZUREML_WORKSPACE_ID") or self.view.workspace
+                workspace = workspaces.open_workspace(self._session, workspace_id)
                 self._found = experiments.find_experiment(workspace, os.environ["AZUREML_ARM_PROJECT_NAME"])
             return self._found
 

@@ -91,14 +91,15 @@ class Experiment(ExperimentHandle):
             raise UserErrorException(
                 f"workspace is {workspace!r}", hint="pass the object: Experiment(Workspace.from_config(), 'name')"
             )
-        self._view = workspace.session.api.experiments.ensure(workspace.id, _checked(name))
-        super().__init__(workspace, self._view.name)
+        self.view = workspace.session.api.experiments.ensure(workspace.id, _check_name(name))
+        super().__init__(workspace, self.view.name)
 
     @classmethod
     def from_view(cls, workspace: Workspace, view: ExperimentView) -> Experiment:
         """Return an experiment without a request."""
         experiment = object.__new__(cls)
-        experiment._workspace, experiment._name, experiment._view = workspace, view.name, view
+        ExperimentHandle.__init__(experiment, workspace, view.name)
+        experiment.view = view
         return experiment
 
     # ── runs ──
@@ -258,17 +259,17 @@ class Experiment(ExperimentHandle):
     @property
     def id(self) -> str:
         """The id that the server gave the experiment."""
-        return self._view.id
+        return self.view.id
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags, as last read from the server."""
-        return dict(self._view.tags)
+        return dict(self.view.tags)
 
     @property
     def archived_time(self) -> Optional[datetime]:
         """The time at which the experiment was archived; None while it is active."""
-        return None if self._view.archived is None else utc_time(self._view.archived)
+        return None if self.view.archived is None else utc_time(self.view.archived)
 
     def get_portal_url(self) -> str:
         """Return the address of the experiment: on one machine a `footplate://` name, otherwise a URL.
@@ -295,9 +296,9 @@ class Experiment(ExperimentHandle):
 
     def refresh(self) -> None:
         """Read the experiment's tags and state from the server again."""
-        found = _listed(self.workspace, {"name": self.name})
-        if found:
-            self._view = found[0]
+        views = _list_views(self.workspace, {"name": self.name})
+        if views:
+            self.view = views[0]
 
     def archive(self) -> None:
         """Hide the experiment from lists. Its runs stay."""
@@ -344,7 +345,7 @@ class Experiment(ExperimentHandle):
         self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def _change(self, **change: Any) -> None:
-        self._view = self.workspace.session.api.experiments.change(self.id, **change)
+        self.view = self.workspace.session.api.experiments.change(self.id, **change)
 
     @staticmethod
     def list(
@@ -373,8 +374,8 @@ class Experiment(ExperimentHandle):
         """
         if view_type not in _ARCHIVED:
             raise UserErrorException(f"view_type is {view_type!r}", hint=f"use one of {', '.join(_ARCHIVED)}")
-        found = _listed(workspace, {"name": experiment_name, "archived": _ARCHIVED[view_type]})
-        return [Experiment.from_view(workspace, view) for view in found if _has_tags(view, tags)]
+        views = _list_views(workspace, {"name": experiment_name, "archived": _ARCHIVED[view_type]})
+        return [Experiment.from_view(workspace, view) for view in views if _has_tags(view, tags)]
 
     @staticmethod
     def delete(workspace: Workspace, experiment_id: str) -> None:
@@ -443,7 +444,7 @@ def run_of_view(workspace: Workspace, view: RunView) -> Run:
 
 def experiment_for_first_run(workspace: Workspace, name: str) -> Experiment:
     """Return the experiment with that name for one submission, which creates it; a failed one leaves nothing."""
-    return Experiment.from_view(workspace, records.ExperimentView("", workspace.id, _checked(name), 0.0))
+    return Experiment.from_view(workspace, records.ExperimentView("", workspace.id, _check_name(name), 0.0))
 
 
 def experiment_of_run(workspace: Workspace, view: RunView) -> Experiment:
@@ -454,17 +455,17 @@ def experiment_of_run(workspace: Workspace, view: RunView) -> Experiment:
 
 def find_experiment(workspace: Workspace, name: str) -> Experiment:
     """Return an existing experiment. Unlike the constructor, this never creates one, so a job's token suffices."""
-    found = _listed(workspace, {"name": name})
-    if not found:
+    views = _list_views(workspace, {"name": name})
+    if not views:
         raise UserErrorException(f"there is no experiment {name!r} in workspace {workspace.name}")
-    return Experiment.from_view(workspace, found[0])
+    return Experiment.from_view(workspace, views[0])
 
 
-def _listed(workspace: Workspace, query: Dict[str, Any]) -> List[ExperimentView]:
+def _list_views(workspace: Workspace, query: Dict[str, Any]) -> List[ExperimentView]:
     return list(workspace.session.api.experiments.list(workspace.id, **query))
 
 
-def _checked(name: Any) -> str:
+def _check_name(name: Any) -> str:
     if not isinstance(name, str) or "/" in name or name in ("", ".", ".."):
         raise UserErrorException(
             f"{name!r} is not an experiment name",
@@ -473,9 +474,9 @@ def _checked(name: Any) -> str:
     return name
 
 
-def _has_tags(view: ExperimentView, wanted: Filter) -> bool:
-    if wanted is None:
+def _has_tags(view: ExperimentView, tags: Filter) -> bool:
+    if tags is None:
         return True
-    if isinstance(wanted, str):
-        return wanted in view.tags
-    return all(key in view.tags and (value is None or str(value) == view.tags[key]) for key, value in wanted.items())
+    if isinstance(tags, str):
+        return tags in view.tags
+    return all(key in view.tags and (value is None or str(value) == view.tags[key]) for key, value in tags.items())

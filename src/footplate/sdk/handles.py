@@ -26,22 +26,22 @@ class WorkspaceHandle:
 
     def __init__(self, session: Session, view: WorkspaceView) -> None:
         self.session = session
-        self._view = view
+        self.view = view
 
     @property
     def id(self) -> str:
         """The id that the server gave the workspace."""
-        return self._view.id
+        return self.view.id
 
     @property
     def name(self) -> str:
         """The name."""
-        return self._view.name
+        return self.view.name
 
     @property
     def location(self) -> str:
         """The location that the workspace was created with."""
-        return self._view.location
+        return self.view.location
 
     def get_run(self, run_id: str) -> Any:
         """Return the run with this id."""

@@ -96,9 +96,9 @@ def _link(name: str, path: str) -> str:
 
 def _warn(what: str, names: Sequence[str]) -> None:
     if names:
-        shown = ", ".join(sorted(names)[:_NAMED_IN_WARNING])
+        first_names = ", ".join(sorted(names)[:_NAMED_IN_WARNING])
         more = len(names) - _NAMED_IN_WARNING
-        warn_caller(f"{what}: {shown}{f' and {more} more' if more > 0 else ''}")
+        warn_caller(f"{what}: {first_names}{f' and {more} more' if more > 0 else ''}")
 
 
 def _common(paths: List[str]) -> str:

@@ -56,7 +56,9 @@ class OpenDataset:
         limit: int = -1,
         enable_telemetry: bool = True,
     ) -> None:
-        self._dates, self._cols, self._limit = (start_date, end_date), cols, limit
+        self._dates = (start_date, end_date)
+        self._cols = cols
+        self._limit = limit
 
     def to_pandas_dataframe(self) -> Any:
         """Read the rows between the two dates, all columns or `cols`.
@@ -131,19 +133,19 @@ class OpenDataset:
             table = Dataset.Tabular.from_delimited_files(_place(cls.__name__))
         if start_date is not None or end_date is not None:
             table = _between(cls.__name__, table, cls._time, start_date, end_date)
-        return table.keep_columns(_listed(cols)) if cols else table
+        return table.keep_columns(_as_list(cols)) if cols else table
 
     @classmethod
     def _addresses(cls, start: Any = None, end: Any = None) -> List[str]:
         """Return the addresses of the public files, as far as they may have rows between the dates."""
-        with _explained(cls.__name__):
+        with _explain_unavailable(cls.__name__):
             paths = public_files.list_files(cls._public)
         within = public_files.in_months(paths, start, end) or paths[:1]  # a table without rows still has columns
         return [public_files.address_of(path) for path in within]
 
 
 @contextmanager
-def _explained(name: str) -> Generator[None, None, None]:
+def _explain_unavailable(name: str) -> Generator[None, None, None]:
     """Raise an error about the dataset where its public files cannot be reached."""
     try:
         yield
@@ -182,7 +184,7 @@ def _parts_of_mnist(dataset_filter: str) -> Tuple[str, ...]:
 
 def _readable(name: str, paths: List[str]) -> List[str]:
     """Return the addresses of public files whose names are known, after a look at the first one."""
-    with _explained(name):
+    with _explain_unavailable(name):
         public_files.check(paths[0])
     return [public_files.address_of(path) for path in paths]
 
@@ -203,7 +205,7 @@ def _between(name: str, table: TabularDataset, column: Optional[str], start: Any
     return timed.time_before(end) if end is not None else timed
 
 
-def _listed(cols: Sequence[str]) -> List[str]:
+def _as_list(cols: Sequence[str]) -> List[str]:
     return [cols] if isinstance(cols, str) else list(cols)
 
 
@@ -277,7 +279,7 @@ class MNIST(OpenDataset):
             return super().get_tabular_dataset(start_date, end_date, cols)
         name = "merged" if dataset_filter == "all" else parts[0]
         table = _table(_readable(cls.__name__, [f"mnist/processed/{name}.csv"]))
-        return table.keep_columns(_listed(cols)) if cols else table
+        return table.keep_columns(_as_list(cols)) if cols else table
 
 
 class Diabetes(OpenDataset):

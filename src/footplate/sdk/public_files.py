@@ -31,12 +31,12 @@ def list_files(folder: str) -> List[str]:
     """Return the paths of the files in `container/folder`. Raises Unavailable with the reason."""
     container, _, prefix = folder.partition("/")
     try:
-        found = [f"{container}/{name}" for name in _names(container, f"{prefix}/")]
+        paths = [f"{container}/{name}" for name in _names(container, f"{prefix}/")]
     except (OSError, ElementTree.ParseError) as error:
         raise Unavailable(f"{address_of(folder)} cannot be listed: {_reason(error)}", "check the network") from None
-    if not found:
+    if not paths:
         raise Unavailable(f"{address_of(folder)} has no files", "check the address")
-    return found
+    return paths
 
 
 def check(path: str) -> None:
@@ -52,13 +52,13 @@ def check(path: str) -> None:
 def in_months(paths: List[str], start: Any, end: Any) -> List[str]:
     """Leave out files of months that end before `start` or begin after `end`, as far as their folders tell."""
     first, last = _month(start), _month(end)
-    kept: List[str] = []
+    within: List[str] = []
     for path in paths:
-        found = _MONTH.search(path)
-        month = int(found[1]) * 12 + int(found[2]) if found else None
+        match = _MONTH.search(path)
+        month = int(match[1]) * 12 + int(match[2]) if match else None
         if month is None or ((first is None or month >= first) and (last is None or month <= last)):
-            kept.append(path)
-    return kept
+            within.append(path)
+    return within
 
 
 def _month(day: Any) -> Optional[int]:

@@ -6,7 +6,7 @@ from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import HYPERDRIVE, SCRIPT_RUN
 from footplate.sdk.runs.controlled_run import ControlledRun
-from footplate.sdk.unsupported import refused
+from footplate.sdk.unsupported import make_refusal
 from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
@@ -70,14 +70,14 @@ class Run(ControlledRun):
         print(run.get_metrics())
     """
 
-    get_best_child = refused(
+    get_best_child = make_refusal(
         "Run",
         "run",
         "get_best_child",
         "Footplate has no automated model selection",
         "a sweep has get_best_run_by_primary_metric(); others: min(run.get_children(), key=…)",
     )
-    publish_pipeline = refused(
+    publish_pipeline = make_refusal(
         "Run", "run", "publish_pipeline", "Footplate has no pipelines", "submit the script again: run.rerun()"
     )
 
@@ -90,7 +90,7 @@ class Run(ControlledRun):
     @property
     def parent(self) -> Optional[Run]:
         """The parent run, fetched on access; None for a run without one."""
-        parent = self._view.parent
+        parent = self.view.parent
         return self.experiment.workspace.get_run(parent) if parent else None
 
     @staticmethod
@@ -312,7 +312,7 @@ class Run(ControlledRun):
         Example:
             print(run.get_environment().name)
         """
-        spec = self._view.spec or self._refresh().spec
+        spec = self.view.spec or self._refresh().spec
         definition = (spec.definition if spec else {}).get("environment")
         if not definition:
             raise UserErrorException(f"run {self._id} was not submitted with an environment")

@@ -51,10 +51,10 @@ class Session:
     @property
     def info(self) -> ServerInfo:
         """The server's description of itself. Requested once: the fields used here do not change while it lives."""
-        known = self._info
-        if known is None:
-            known = self._info = self.api.server.get()
-        return known
+        info = self._info
+        if info is None:
+            info = self._info = self.api.server.get()
+        return info
 
     @property
     def blob_folder(self) -> Optional[str]:

@@ -77,8 +77,8 @@ class HyperDriveRun(Run):
         Returns:
             The numbers in the order in which they were logged.
         """
-        found = self._session.api.metrics.read(run, name=metric)
-        return _numbers([untag_float(point[2]) for series in found.get(run, []) for point in series.points])
+        series_by_run = self._session.api.metrics.read(run, name=metric)
+        return _numbers([untag_float(point[2]) for series in series_by_run.get(run, []) for point in series.points])
 
     def to_optuna(self, storage: Any = None, study_name: Optional[str] = None) -> Any:
         """Write the trials to an Optuna study. Azure has no such method.
@@ -97,8 +97,9 @@ class HyperDriveRun(Run):
             def importances(sweep: HyperDriveRun) -> None:
                 print(sweep.to_optuna(storage="sqlite:///study.db").best_params)
         """
-        sweep, metrics = self.sweep, self.get_metrics(self.sweep.primary.metric)
-        series = {run: _numbers(values.get(sweep.primary.metric)) for run, values in metrics.items()}
+        sweep = self.sweep
+        metric = sweep.primary.metric
+        series = {run: _numbers(values.get(metric)) for run, values in self.get_metrics(metric).items()}
         return export_study(sweep, self.get_trials(), series, storage, study_name or self.id)
 
     def wait_for_change(self, seconds: float = 5.0) -> None:
@@ -128,7 +129,7 @@ class HyperDriveRun(Run):
         if include_resume_from_runs:
             trials += earlier_trials(self._session.api, sweep)
         left_out = {"Failed": not include_failed, "Canceled": not include_canceled}
-        ranked = _ranked([trial for trial in trials if not left_out.get(trial.status)], sweep)
+        ranked = _rank([trial for trial in trials if not left_out.get(trial.status)], sweep)
         return self.experiment.workspace.get_run(ranked[0].run) if ranked else None
 
     def get_children_sorted_by_primary_metric(
@@ -150,7 +151,7 @@ class HyperDriveRun(Run):
         if (top or 0) < 0:
             raise UserErrorException(f"top is {top}", hint="give 0 for all trials, or a positive number")
         trials = self.get_trials()
-        ranked = _ranked(trials, self.sweep)
+        ranked = _rank(trials, self.sweep)
         if reverse:
             ranked.reverse()
         if not discard_no_metric:
@@ -191,8 +192,8 @@ class HyperDriveRun(Run):
         Returns:
             Metrics by run id, each a dict of values by name.
         """
-        found = super().get_metrics(name=name, recursive=True, run_type=run_type, populate=populate)
-        return {run: metrics for run, metrics in found.items() if run != self.id}
+        by_run = super().get_metrics(name=name, recursive=True, run_type=run_type, populate=populate)
+        return {run: metrics for run, metrics in by_run.items() if run != self.id}
 
     @property
     def hyperdrive_config(self) -> Any:
@@ -233,8 +234,8 @@ def _numbers(value: Any) -> List[float]:
     return [float(each) for each in values if isinstance(each, (int, float))]
 
 
-def _ranked(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
+def _rank(trials: List[TrialView], sweep: SweepSpec) -> List[TrialView]:
     """Return the feasible trials that have logged the metric, the best first; equal ones by number."""
     sign = -1.0 if sweep.primary.goal == MAXIMIZE else 1.0
-    known = [trial for trial in trials if trial.best is not None and trial.is_feasible]
-    return sorted(known, key=lambda trial: (sign * (trial.best or 0.0), trial.number))
+    comparable = [trial for trial in trials if trial.best is not None and trial.is_feasible]
+    return sorted(comparable, key=lambda trial: (sign * (trial.best or 0.0), trial.number))

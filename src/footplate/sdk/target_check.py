@@ -39,7 +39,7 @@ class TargetReport:
 
     target: str
     run: str
-    asked: int
+    requested: int
     nodes: List[Dict[str, Any]] = field(default_factory=lambda: [])
     problem: Optional[str] = None
 
@@ -47,7 +47,13 @@ class TargetReport:
     def is_usable(self) -> bool:
         """Whether every node has answered and nothing essential fails there."""
         states = [finding["state"] for node in self.nodes for finding in node["findings"]]
-        return self.problem is None and len(self.nodes) == self.asked and "fail" not in states
+        return self.problem is None and len(self.nodes) == self.requested and "fail" not in states
+
+    def serialize(self) -> Dict[str, Any]:
+        return {
+            "target": self.target, "run": self.run, "asked": self.requested, "nodes": self.nodes,
+            "problem": self.problem, "usable": self.is_usable,
+        }  # fmt: skip
 
 
 def check_target(workspace: Workspace, name: str, nodes: Optional[int] = None, timeout: float = 60.0) -> TargetReport:
@@ -57,12 +63,12 @@ def check_target(workspace: Workspace, name: str, nodes: Optional[int] = None, t
     """
     computes = workspace.session.api.computes
     target = computes.get(workspace.id, name)
-    asked = nodes or min(target.max_nodes, computes.cluster(workspace.id, name).machines or 1)
-    run = _submit(workspace, name, asked, target.options)
+    count = nodes or min(target.max_nodes, computes.cluster(workspace.id, name).machines or 1)
+    run = _submit(workspace, name, count, target.options)
     view, problem = _wait(workspace, run, timeout)
     if problem is None and view.outcome is not None and view.outcome.cause is not None:
         problem = view.outcome.cause.message
-    return TargetReport(target.name, run.id, asked, _reports(run), problem)
+    return TargetReport(target.name, run.id, count, _reports(run), problem)
 
 
 def _submit(workspace: Workspace, name: str, nodes: int, options: Dict[str, Any]) -> Run:
@@ -87,14 +93,16 @@ def _submit(workspace: Workspace, name: str, nodes: int, options: Dict[str, Any]
 
 def _wait(workspace: Workspace, run: Run, timeout: float) -> Any:
     """Wait until the run has ended, or has been canceled because it takes too long; return it and why it was."""
-    runs, started = workspace.session.api.runs, None
+    runs = workspace.session.api.runs
+    has_started = False
     deadline = time.monotonic() + timeout
     while True:
         view: RunView = runs.get(run.id)
         if view.ended is not None:
             return view, None
-        if started is None and view.status not in _EARLY:
-            started, deadline = True, time.monotonic() + timeout
+        if not has_started and view.status not in _EARLY:
+            has_started = True
+            deadline = time.monotonic() + timeout
         if time.monotonic() > deadline:
             problem = _reason(view, timeout)
             run.cancel()
@@ -111,11 +119,11 @@ def _reason(view: RunView, timeout: float) -> str:
 
 def _reports(run: Run) -> List[Dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        found: List[Dict[str, Any]] = []
+        reports: List[Dict[str, Any]] = []
         for path in run.get_file_names():
             if path.startswith("outputs/nodes/"):
                 place = os.path.join(folder, os.path.basename(path))
                 run.download_file(path, place)
                 with open(place, encoding="utf-8") as file:
-                    found.append(json.load(file))
-    return sorted(found, key=lambda report: report["node"])
+                    reports.append(json.load(file))
+    return sorted(reports, key=lambda report: report["node"])

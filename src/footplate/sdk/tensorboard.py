@@ -113,10 +113,10 @@ class Tensorboard:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end:
             text = _text(log)
-            found = _URL.search(text.partition("TensorBoard ")[2])
-            if found:
+            match = _URL.search(text.partition("TensorBoard ")[2])
+            if match:
                 self._process = process
-                return found.group()
+                return match.group()
             if process.poll() is not None:
                 break
             time.sleep(0.1)

@@ -111,7 +111,7 @@ def absent(module: str) -> NoReturn:
     raise ModuleNotFoundError(f"{module} is not available: Footplate {what}\nhint: {hint}", name=module)
 
 
-def refused(owner: str, variable: str, name: str, why: str, hint: str) -> Callable[..., NoReturn]:
+def make_refusal(owner: str, variable: str, name: str, why: str, hint: str) -> Callable[..., NoReturn]:
     """Return a method that raises an error about itself; `variable` stands for the object in its example."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:

@@ -125,10 +125,10 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             ws = Workspace.from_config()
         """
-        wanted = workspace_file.read(workspace_file.find(path, _file_name))
-        session = lookup.connect(None if lookup.is_in_job() else wanted.server)
-        found = lookup.search(session, wanted.workspace_name, wanted.subscription_id, wanted.resource_group)
-        return Workspace.from_view(session, found[0] if found else lookup.create(session, wanted, if_exists="return"))
+        named = workspace_file.read(workspace_file.find(path, _file_name))
+        session = lookup.connect(None if lookup.is_in_job() else named.server)
+        views = lookup.search(session, named.workspace_name, named.subscription_id, named.resource_group)
+        return Workspace.from_view(session, views[0] if views else lookup.create(session, named, if_exists="return"))
 
     @staticmethod
     def setup() -> Workspace:
@@ -143,9 +143,9 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         try:
             return Workspace.from_config()
         except UserErrorException:
-            made = Workspace.create(workspace_file.name_for(os.getcwd()), exist_ok=True, show_output=False)
-            made.write_config()
-            return made
+            workspace = Workspace.create(workspace_file.name_for(os.getcwd()), exist_ok=True, show_output=False)
+            workspace.write_config()
+            return workspace
 
     @staticmethod
     def get(
@@ -244,7 +244,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             team = Workspace.create("vision-team", exist_ok=True, tags={"owner": "ada"})
             team.write_config(path="elsewhere")
         """
-        wanted = workspace_file.WorkspaceConfig(
+        named = workspace_file.WorkspaceConfig(
             subscription_id or lookup.DEFAULT_LABEL, resource_group or lookup.DEFAULT_LABEL, name, server
         )
         extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
@@ -262,13 +262,15 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             )
         )  # fmt: skip
         session = lookup.connect(server)
-        made = Workspace.from_view(session, lookup.create(session, wanted, "return" if exist_ok else "refuse", extra))
+        workspace = Workspace.from_view(
+            session, lookup.create(session, named, "return" if exist_ok else "refuse", extra)
+        )
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
-            if sizes is not None and made.get_default_compute_target(kind) is None:
-                targets.ComputeTarget.create(made, _DEFAULT_COMPUTE[kind], sizes)
+            if sizes is not None and workspace.get_default_compute_target(kind) is None:
+                targets.ComputeTarget.create(workspace, _DEFAULT_COMPUTE[kind], sizes)
         if show_output:
             print(f"Workspace {name} is ready.")
-        return made
+        return workspace
 
     @staticmethod
     def list(
@@ -294,10 +296,10 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
                 print(name, [each.resource_group for each in found])
         """
         session = lookup.connect(server)
-        found: Dict[str, List[Workspace]] = {}
+        by_name: Dict[str, List[Workspace]] = {}
         for view in lookup.search(session, None, subscription_id, resource_group):
-            found.setdefault(view.name, []).append(Workspace.from_view(session, view))
-        return found
+            by_name.setdefault(view.name, []).append(Workspace.from_view(session, view))
+        return by_name
 
     def write_config(self, path: Optional[str] = None, file_name: Optional[str] = None) -> str:
         """Write the file that `from_config` reads.
@@ -319,12 +321,12 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     @property
     def subscription_id(self) -> str:
         """The subscription that the workspace was created with; `local` by default."""
-        return self._view.subscription_id
+        return self.view.subscription_id
 
     @property
     def resource_group(self) -> str:
         """The resource group that the workspace was created with; `local` by default."""
-        return self._view.resource_group
+        return self.view.resource_group
 
     # Private in Azure's class too, but existing scripts read them.
     _workspace_id = WorkspaceHandle.id
@@ -340,7 +342,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags that the workspace was created with."""
-        return dict(self._view.tags)
+        return dict(self.view.tags)
 
     @property
     def discovery_url(self) -> str:
@@ -353,7 +355,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Returns:
             A dict. The entries for Azure's resources, such as `storageAccount`, are None.
         """
-        view = self._view
+        view = self.view
         return {
             "id": workspace_file.scope(self._as_config()),
             "name": view.name,
@@ -374,7 +376,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         }
 
     def _as_config(self) -> WorkspaceConfig:
-        view = self._view
+        view = self.view
         server = self.session.server
         return workspace_file.WorkspaceConfig(view.subscription_id, view.resource_group, view.name, server)
 
@@ -463,7 +465,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             print(ws.get_mlflow_tracking_uri())
         """
-        view, session = self._view, self.session
+        view, session = self.view, self.session
         return azure_variables.mlflow_tracking_uri(
             view.subscription_id, view.resource_group, view.name, session.endpoint, session.server
         )

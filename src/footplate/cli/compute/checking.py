@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from footplate.cli.compute.group import compute
@@ -30,7 +28,7 @@ def check(name: str, nodes: int | None, timeout: float, workspace_name: str | No
     """
     report = check_target(open_workspace(workspace_name), name, nodes, timeout)
     if as_json:
-        emit({**asdict(report), "usable": report.is_usable})
+        emit(report.serialize())
         return 0 if report.is_usable else 1
     rows = [
         [f"{node['node']} {node['host']}", finding["name"], word(finding["state"]), finding["message"]]
@@ -40,6 +38,6 @@ def check(name: str, nodes: int | None, timeout: float, workspace_name: str | No
     if rows:
         table(["node", "check", "state", "finding"], rows, wrap=["finding"])
     if report.problem:
-        say(f"{len(report.nodes)} of {counted(report.asked, 'node')} have answered: {report.problem}")
+        say(f"{len(report.nodes)} of {counted(report.requested, 'node')} have answered: {report.problem}")
     say(f"{name} {'is usable' if report.is_usable else 'has problems'}; see also: footplate runs show {report.run}")
     return 0 if report.is_usable else 1

@@ -157,9 +157,9 @@ class RunConfiguration(Checked):
         Raises:
             UserErrorException: The file does not exist or is not valid.
         """
-        made = RunConfiguration()
-        made._path, made._name = run_configuration_file.load(made, path, name)
-        return made
+        config = RunConfiguration()
+        config._path, config._name = run_configuration_file.load(config, path, name)
+        return config
 
     @staticmethod
     def delete(path: str, name: str) -> None:
@@ -179,13 +179,17 @@ def distribute(run_config: RunConfiguration, job: Any) -> None:
     """Set framework, communicator and node count as the distributed job needs them."""
     if isinstance(job, MpiConfiguration):
         run_config.framework, run_config.communicator = "Python", "IntelMpi"
-        run_config.mpi, run_config.node_count = job, job.node_count
+        run_config.mpi = job
+        run_config.node_count = job.node_count
     elif isinstance(job, TensorflowConfiguration):
         run_config.framework, run_config.communicator = "TensorFlow", "ParameterServer"
-        run_config.tensorflow, run_config.node_count = job, job.worker_count
+        run_config.tensorflow = job
+        run_config.node_count = job.worker_count
     elif isinstance(job, PyTorchConfiguration):
-        run_config.framework, run_config.communicator = "PyTorch", job.communication_backend.lower()
-        run_config.pytorch, run_config.node_count = job, job.node_count
+        run_config.framework = "PyTorch"
+        run_config.communicator = job.communication_backend.lower()
+        run_config.pytorch = job
+        run_config.node_count = job.node_count
     else:
         raise RunConfigurationException(
             f"distributed_job_config is {job!r}",
@@ -199,13 +203,14 @@ def distribution(run_config: RunConfiguration) -> Distribution:
         raise RunConfigurationException(
             f"framework is {run_config.framework!r}", hint=f"use one of {', '.join(FRAMEWORKS)}"
         )
-    wanted, nodes = str(run_config.communicator).lower(), run_config.node_count
-    if wanted != "parameterserver":
+    communicator = str(run_config.communicator).lower()
+    nodes = run_config.node_count
+    if communicator != "parameterserver":
         _check_count("node_count", nodes)
-    if wanted in MPI:
+    if communicator in MPI:
         _check_count("process_count_per_node", run_config.mpi.process_count_per_node)
         return Distribution("mpi", nodes, processes_per_node=run_config.mpi.process_count_per_node)
-    if wanted == "parameterserver":
+    if communicator == "parameterserver":
         tensorflow = run_config.tensorflow
         _check_count("worker_count", tensorflow.worker_count)
         _check_count("parameter_server_count", tensorflow.parameter_server_count, 0)
@@ -217,11 +222,11 @@ def distribution(run_config: RunConfiguration) -> Distribution:
             parameter_server_count=tensorflow.parameter_server_count,
             chief=tensorflow.chief,
         )
-    if wanted in BACKENDS:
+    if communicator in BACKENDS:
         if run_config.pytorch.process_count is not None:
             _check_count("process_count", run_config.pytorch.process_count)
-        return Distribution("torch", nodes, run_config.pytorch.process_count, backend=wanted)
-    if wanted == "none":
+        return Distribution("torch", nodes, run_config.pytorch.process_count, backend=communicator)
+    if communicator == "none":
         return Distribution("none", nodes)
     raise RunConfigurationException(
         f"communicator is {run_config.communicator!r}",

@@ -36,8 +36,8 @@ def save(run_config: RunConfiguration, path: str, name: Optional[str], separate_
     packages = yaml.dumps(environment["python"].pop("condaDependencies"))
     inside = os.path.basename(folder)
     if not run_config.environment.python.user_managed_dependencies:
-        kept = _write_beside(folder, name, DEFAULT_FILE, packages)
-        environment["python"]["condaDependenciesFile"] = f"{inside}/{kept}"
+        conda_file = _write_beside(folder, name, DEFAULT_FILE, packages)
+        environment["python"]["condaDependenciesFile"] = f"{inside}/{conda_file}"
     if separate_environment:
         data["environment"] = f"{inside}/{_write_beside(folder, name, ENVIRONMENT_FILE, yaml.dumps(environment))}"
     write_text(os.path.join(folder, _file_name(name)), yaml.dumps(data))
@@ -56,8 +56,8 @@ def _write_beside(folder: str, name: str, file: str, text: str) -> str:
     name."""
     others = [entry for entry in os.listdir(folder) if entry.endswith(SUFFIX) and entry != _file_name(name)]
     own = f"{name}_{file}"
-    taken = others and os.path.exists(os.path.join(folder, file)) and _text_of(os.path.join(folder, file)) != text
-    chosen = own if taken or os.path.exists(os.path.join(folder, own)) else file
+    differs = others and os.path.exists(os.path.join(folder, file)) and _text_of(os.path.join(folder, file)) != text
+    chosen = own if differs or os.path.exists(os.path.join(folder, own)) else file
     write_text(os.path.join(folder, chosen), text)
     return chosen
 
@@ -104,9 +104,9 @@ def _load_environment(run_config: RunConfiguration, data: Dict[str, Any], places
 
 
 def _reference(data: Any, where: str) -> DataReferenceConfiguration:
-    made = DataReferenceConfiguration()
-    apply(made, as_mapping(data, where), where)
-    return made
+    reference = DataReferenceConfiguration()
+    apply(reference, as_mapping(data, where), where)
+    return reference
 
 
 def _beside(named: str, root: str, folder: str, file: str) -> str:

@@ -80,52 +80,52 @@ class ConfiguredData:
         for name, value in run_config.data_references.items():
             self.add_reference(str(name), value)
         for name, value in run_config.output_data.items():
-            self.add_output(_expected(OutputFileDatasetConfig, value, f"run_config.output_data[{name!r}]"))
+            self.add_output(_expect(OutputFileDatasetConfig, value, f"run_config.output_data[{name!r}]"))
 
     def add_input(self, config: DatasetConsumptionConfig) -> None:
-        kept = self._dataset(config).save(self._server("a dataset"))
-        wanted = DataInput(
-            config.name, dataset=kept.id, mode=config.mode, path_on_compute=_text(config.path_on_compute)
+        dataset = self._dataset(config).save(self._server("a dataset"))
+        new = DataInput(
+            config.name, dataset=dataset.id, mode=config.mode, path_on_compute=_text(config.path_on_compute)
         )
-        self._put(self.inputs, wanted)
-        shown = DatasetConsumptionConfig(config.name, kept, config.mode, config.path_on_compute)
-        self.data[config.name] = shown.to_definition()
+        self._put(self.inputs, new)
+        saved = DatasetConsumptionConfig(config.name, dataset, config.mode, config.path_on_compute)
+        self.data[config.name] = saved.to_definition()
 
     def _consumption(self, name: str, value: Any) -> DatasetConsumptionConfig:
         """Return an input of `run_config.data`: as scripts write it, or as files of run configurations do."""
         where = f"run_config.data[{name!r}]"
         plain = to_camel(value) if isinstance(value, Data) else value
         if not isinstance(plain, Mapping):
-            return _expected(DatasetConsumptionConfig, plain, where)
-        given: Mapping[str, Any] = cast("Mapping[str, Any]", plain)
-        if given.get("environmentVariableName") not in (None, name):
+            return _expect(DatasetConsumptionConfig, plain, where)
+        fields: Mapping[str, Any] = cast("Mapping[str, Any]", plain)
+        if fields.get("environmentVariableName") not in (None, name):
             raise UserErrorException(
-                f"{where} has the variable {given['environmentVariableName']!r}", hint=f"name both {name!r}"
+                f"{where} has the variable {fields['environmentVariableName']!r}", hint=f"name both {name!r}"
             )
-        dataset = self._located(given.get("dataLocation"), where)
-        mode = str(given.get("mechanism") or "direct")
-        return DatasetConsumptionConfig(name, dataset, mode, given.get("pathOnCompute"))
+        dataset = self._locate(fields.get("dataLocation"), where)
+        mode = str(fields.get("mechanism") or "direct")
+        return DatasetConsumptionConfig(name, dataset, mode, fields.get("pathOnCompute"))
 
-    def _located(self, location: Any, where: str) -> AbstractDataset:
-        known: Dict[str, Any] = dict(cast("Dict[str, Any]", location or {}).get("dataset") or {})
+    def _locate(self, location: Any, where: str) -> AbstractDataset:
+        dataset: Dict[str, Any] = dict(cast("Dict[str, Any]", location or {}).get("dataset") or {})
         workspace = self._server("a dataset")
-        if known.get("id"):
-            return Dataset.get_by_id(workspace, str(known["id"]))
-        if known.get("name"):
-            return Dataset.get_by_name(workspace, str(known["name"]), known.get("version") or "latest")
+        if dataset.get("id"):
+            return Dataset.get_by_id(workspace, str(dataset["id"]))
+        if dataset.get("name"):
+            return Dataset.get_by_name(workspace, str(dataset["name"]), dataset.get("version") or "latest")
         raise UserErrorException(
             f"{where} names no dataset", hint="give the id or the name: Dataset(dataset_name='iris')"
         )
 
     def _dataset(self, config: DatasetConsumptionConfig) -> AbstractDataset:
-        given = config.dataset
-        if isinstance(given, OutputFileDatasetConfig):
-            return self._written(given)
-        if isinstance(given, tuple):
-            return tuple_dataset(given)  # pyright: ignore[reportUnknownArgumentType]
-        return _expected(AbstractDataset, given, f"the dataset of input {config.name!r}")
+        dataset = config.dataset
+        if isinstance(dataset, OutputFileDatasetConfig):
+            return self._find_written(dataset)
+        if isinstance(dataset, tuple):
+            return tuple_dataset(dataset)  # pyright: ignore[reportUnknownArgumentType]
+        return _expect(AbstractDataset, dataset, f"the dataset of input {config.name!r}")
 
-    def _written(self, output: OutputFileDatasetConfig) -> AbstractDataset:
+    def _find_written(self, output: OutputFileDatasetConfig) -> AbstractDataset:
         """Return the dataset that the run produced, so that its readers are traced to it; otherwise the future
         output."""
         kind = FileDataset if output.table is None else TabularDataset
@@ -134,22 +134,24 @@ class ConfiguredData:
         uses = workspace.session.api.datasets.of_run(output.last_run) if output.last_run else ()
         for use in uses:
             if use.role == "wrote" and use.name == output.name:
-                made: AbstractDataset = Dataset.get_by_id(workspace, use.dataset)
-                if made.fingerprint() == expected.fingerprint():
-                    return made
+                dataset: AbstractDataset = Dataset.get_by_id(workspace, use.dataset)
+                if dataset.fingerprint() == expected.fingerprint():
+                    return dataset
         return expected
 
-    def add_reference(self, name: str, given: Any) -> None:
-        config = given.to_config() if isinstance(given, DataReference) else given
-        config = _expected(DataReferenceConfiguration, config, f"run_config.data_references[{name!r}]")
-        store, path, mode = str(config.data_store_name), config.path_on_data_store or "", str(config.mode).lower()
+    def add_reference(self, name: str, reference: Any) -> None:
+        config = reference.to_config() if isinstance(reference, DataReference) else reference
+        config = _expect(DataReferenceConfiguration, config, f"run_config.data_references[{name!r}]")
+        store = str(config.data_store_name)
+        path = config.path_on_data_store or ""
+        mode = str(config.mode).lower()
         place = _text(config.path_on_compute)
         if mode == "upload":
-            wanted = DataOutput(name, store, path, "upload", place, (), bool(config.overwrite), is_dataset=False)
-            self._put(self.outputs, wanted)
+            new = DataOutput(name, store, path, "upload", place, (), bool(config.overwrite), is_dataset=False)
+            self._put(self.outputs, new)
         else:
-            wanted = DataInput(name, None, store, path, mode, place, bool(config.overwrite))
-            self._put(self.inputs, wanted)
+            new = DataInput(name, None, store, path, mode, place, bool(config.overwrite))
+            self._put(self.inputs, new)
         self.references[name] = config
 
     def add_output(self, config: OutputFileDatasetConfig) -> None:
@@ -161,24 +163,24 @@ class ConfiguredData:
         """Return the arguments that tell a script where the run resumes."""
         if isinstance(resume_from, DataPath):
             resume_from = resume_from.create_data_reference(RESUME)
-        reference = _expected(DataReference, resume_from, "resume_from")
+        reference = _expect(DataReference, resume_from, "resume_from")
         self.add_reference(RESUME, reference)
         return ["--resume-from", f"${PREFIX}{RESUME}"]
 
-    def submitted(self, run_id: str) -> None:
+    def record_submission(self, run_id: str) -> None:
         """Record the submitted run in its outputs."""
         for config in self._configs:
             config.submitted_with(run_id)
 
     # ── help ──
 
-    def _put(self, known: Dict[str, Any], wanted: Union[DataInput, DataOutput]) -> None:
-        other = self.inputs.get(wanted.name) or self.outputs.get(wanted.name)
-        if other is not None and other != wanted:
+    def _put(self, named: Dict[str, Any], new: Union[DataInput, DataOutput]) -> None:
+        other = self.inputs.get(new.name) or self.outputs.get(new.name)
+        if other is not None and other != new:
             raise UserErrorException(
-                f"two inputs or outputs of the run are called {wanted.name!r}", hint="give each its own name"
+                f"two inputs or outputs of the run are called {new.name!r}", hint="give each its own name"
             )
-        known[wanted.name] = wanted
+        named[new.name] = new
 
     def _server(self, what: str) -> Workspace:
         if self._workspace is None:
@@ -191,10 +193,10 @@ class ConfiguredData:
         return self._default
 
 
-def _expected(kind: Any, value: Any, where: str) -> Any:
+def _expect(kind: Any, value: Any, where: str) -> Any:
     if not isinstance(value, kind):
-        shown = dict(value) if isinstance(value, Mapping) else value  # pyright: ignore
-        raise UserErrorException(f"{where} is {shown!r}", hint=f"give a {kind.__name__}")
+        plain = dict(value) if isinstance(value, Mapping) else value  # pyright: ignore
+        raise UserErrorException(f"{where} is {plain!r}", hint=f"give a {kind.__name__}")
     return value
 
 

@@ -35,7 +35,7 @@ from footplate.sdk.environments.spec import to_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, UserErrorException
 from footplate.sdk.handles import SCRIPT_RUN
 from footplate.sdk.values.checked_attributes import nearest
-from footplate.sdk.values.wrong_types import explained
+from footplate.sdk.values.wrong_types import explained, type_words
 
 NOTEBOOK = ".ipynb"
 NOTEBOOK_PACKAGES = ("nbclient", "ipykernel")
@@ -106,7 +106,8 @@ class ScriptRunConfig:
             run_config.target = compute_target or LOCAL
             run_config.max_run_duration_seconds = max_run_duration_seconds
             if environment is not None:
-                run_config.environment = _checked_environment(environment)
+                _check_environment(environment)
+                run_config.environment = environment
             if distributed_job_config is not None:
                 distribute(run_config, distributed_job_config)
             if docker_runtime_config is not None:
@@ -125,14 +126,14 @@ class ScriptRunConfig:
         self.run_config = run_config
         self.script = script if script is not None else run_config.script
         _check_script(self.script)
-        self.arguments: List[Any] = listed(run_config.arguments if arguments is None else arguments)
+        self.arguments: List[Any] = list_arguments(run_config.arguments if arguments is None else arguments)
         self.command = command if command is not None else run_config.command
         _check_command(self.command)
 
 
-def _check_docker(given: Any) -> None:
-    if not isinstance(given, DockerConfiguration):
-        raise UserErrorException(f"docker_runtime_config is {given!r}", hint="give a DockerConfiguration")
+def _check_docker(docker: Any) -> None:
+    if not isinstance(docker, DockerConfiguration):
+        raise UserErrorException(f"docker_runtime_config is {docker!r}", hint="give a DockerConfiguration")
 
 
 def _check_script(script: Any) -> None:
@@ -145,29 +146,28 @@ def _check_command(command: Any) -> None:
         raise UserErrorException(f"command is {command!r}", hint="give a list: command=['bash', 'train.sh']")
 
 
-def _warn_ignored(**given: Any) -> None:
-    ignored = [name for name, value in given.items() if value is not None]
+def _warn_ignored(**arguments: Any) -> None:
+    ignored = [name for name, value in arguments.items() if value is not None]
     if ignored:
         _log.warning("run_config was given, so %s is ignored; set it on run_config instead", ", ".join(ignored))
 
 
-def _checked_environment(given: Any) -> Environment:
-    if not isinstance(given, Environment):
-        name = given if isinstance(given, str) else "NAME"
+def _check_environment(environment: Any) -> None:
+    if not isinstance(environment, Environment):
+        name = environment if isinstance(environment, str) else "NAME"
         raise UserErrorException(
-            f"environment is {given!r}", hint=f"give the object: environment=Environment.get(workspace, {name!r})"
+            f"environment is {environment!r}", hint=f"give the object: environment=Environment.get(workspace, {name!r})"
         )
-    return given
 
 
-def listed(arguments: Any) -> List[Any]:
+def list_arguments(arguments: Any) -> List[Any]:
     """Return the arguments as a list; split a string as a shell does, and refuse parameters of an estimator."""
     if isinstance(arguments, str):
         return _split(arguments)
     if isinstance(arguments, Mapping):
-        given = cast("Mapping[Any, Any]", arguments)
-        flat = [word for pair in given.items() for word in pair]
-        raise UserErrorException(f"arguments is {dict(given)!r}", hint=f"give a list: arguments={flat!r}")
+        pairs = cast("Mapping[Any, Any]", arguments)
+        flat = [word for pair in pairs.items() for word in pair]
+        raise UserErrorException(f"arguments is {dict(pairs)!r}", hint=f"give a list: arguments={flat!r}")
     if not isinstance(arguments, Iterable) or isinstance(arguments, bytes):
         raise UserErrorException(f"arguments is {arguments!r}", hint="give a list: arguments=['--rate', 0.1]")
     return list(cast("Iterable[Any]", arguments))
@@ -198,14 +198,14 @@ def get_run_config_from_script_run(script_run_config: ScriptRunConfig) -> RunCon
     Example:
         get_run_config_from_script_run(ScriptRunConfig("src", "train.py", ["--rate", 0.1])).save("src", "train")
     """
-    made = copy.deepcopy(script_run_config.run_config)
-    made.script, made.command = script_run_config.script, script_run_config.command
-    made.arguments = []
-    for value in listed(script_run_config.arguments):
+    config = copy.deepcopy(script_run_config.run_config)
+    config.script, config.command = script_run_config.script, script_run_config.command
+    config.arguments = []
+    for value in list_arguments(script_run_config.arguments):
         if isinstance(value, DatasetConsumptionConfig):
-            made.data[value.name] = value
-        made.arguments.append(f"{PLACEHOLDER}{value.name}" if isinstance(value, DatasetConsumptionConfig) else value)
-    return made
+            config.data[value.name] = value
+        config.arguments.append(f"{PLACEHOLDER}{value.name}" if isinstance(value, DatasetConsumptionConfig) else value)
+    return config
 
 
 def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[ConfiguredData] = None) -> RunSpec:
@@ -217,11 +217,12 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
     run_config = copy.deepcopy(config.run_config)
     warn_unused(run_config)
     data.add_configured(run_config)
-    program, shown = _program(config, data)
-    run_config.script, run_config.command, run_config.arguments = program.script, program.command, shown
+    program, texts = _program(config, data)
+    run_config.script, run_config.command = program.script, program.command
+    run_config.arguments = texts
     run_config.data, run_config.data_references = dict(data.data), dict(data.references)
     run_config.output_data = dict(data.output_data)
-    history, processes = run_config.history, distribution(run_config)
+    processes = distribution(run_config)
     return RunSpec(
         experiment=experiment,
         type=SCRIPT_RUN,
@@ -243,8 +244,8 @@ def to_run_spec(config: ScriptRunConfig, experiment: str, data: Optional[Configu
         ),
         priority=run_config.priority or 0,
         notify=bool(run_config.notify),
-        collect=("outputs",) if history.output_collection else (),
-        watch=tuple(str(folder) for folder in history.directories_to_watch),
+        collect=("outputs",) if run_config.history.output_collection else (),
+        watch=tuple(str(folder) for folder in run_config.history.directories_to_watch),
         definition=run_definition(run_config),
         inputs=tuple(data.inputs.values()),
         outputs=tuple(data.outputs.values()),
@@ -257,10 +258,10 @@ def _with_notebook_packages(spec: EnvironmentSpec, script: Optional[str]) -> Env
         return spec
     conda = spec.options.get("conda")
     present = {package_name(line) for line in (conda["pip"] + conda["dependencies"] if conda else spec.requirements)}
-    wanted = [name for name in NOTEBOOK_PACKAGES if name not in present]
+    missing = [name for name in NOTEBOOK_PACKAGES if name not in present]
     if conda is None:
-        return replace(spec, requirements=(*spec.requirements, *wanted))
-    return replace(spec, options=dict(spec.options, conda=dict(conda, pip=[*conda["pip"], *wanted])))
+        return replace(spec, requirements=(*spec.requirements, *missing))
+    return replace(spec, options=dict(spec.options, conda=dict(conda, pip=[*conda["pip"], *missing])))
 
 
 def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, List[str]]:
@@ -273,35 +274,36 @@ def _program(config: ScriptRunConfig, data: ConfiguredData) -> Tuple[Program, Li
                 "both command and script or arguments were given", hint="give either script and arguments, or command"
             )
         command = config.command
-        words = [command] if isinstance(command, str) else [_word(part, data) for part in command]
+        words = [command] if isinstance(command, str) else [_quote(part, data) for part in command]
         return Program(command=" ".join(words)), []
     if not config.script:
         raise UserErrorException("neither script nor command was given", hint="ScriptRunConfig(script='train.py', …)")
-    arguments = [data.argument(value) or (argument(value),) * 2 for value in listed(config.arguments)]
+    arguments = [data.argument(value) or (argument(value),) * 2 for value in list_arguments(config.arguments)]
     if config.resume_from is not None:
         arguments += [(word, word) for word in data.add_resume(config.resume_from)]
     script = _script(config.source_directory, config.script)
-    return Program(script, tuple(given for given, _ in arguments)), [shown for _, shown in arguments]
+    return Program(script, tuple(word for word, _ in arguments)), [text for _, text in arguments]
 
 
-def _word(part: Any, data: ConfiguredData) -> str:
+def _quote(part: Any, data: ConfiguredData) -> str:
     """Quote a word of a command for the shell: the path of data may contain spaces."""
-    found = data.argument(part)
-    return str(part) if found is None else f'"{found[0]}"'
+    placeholder = data.argument(part)
+    return str(part) if placeholder is None else f'"{placeholder[0]}"'
 
 
 def _script(folder: str, script: str) -> str:
     """Return the script's path inside the source directory, with slashes."""
     inside = posixpath.normpath(os.path.relpath(os.path.join(folder, script), folder).replace(os.sep, "/"))
-    outside, path = inside.startswith("../"), os.path.join(folder, inside)
+    is_outside = inside.startswith("../")
+    path = os.path.join(folder, inside)
     if inside.endswith((".sh", ".bash")):
         raise ExperimentExecutionException(
             f"script {script!r} is a shell script, not Python", hint=f"use command='bash {inside}' instead of script"
         )
-    if not outside and os.path.isfile(path):
+    if not is_outside and os.path.isfile(path):
         return inside
     hint = "script is a path relative to source_directory"
-    if outside:
+    if is_outside:
         hint += ", and files outside of it are not part of the run"
     elif os.path.isdir(path):
         raise ExperimentExecutionException(
@@ -309,14 +311,11 @@ def _script(folder: str, script: str) -> str:
             hint=f"name a file in it: {inside}/train.py",
         )
     else:
-        hint = nearest(posixpath.basename(inside), _files(os.path.dirname(path))) or hint
+        parent = os.path.dirname(path)
+        hint = nearest(posixpath.basename(inside), os.listdir(parent) if os.path.isdir(parent) else ()) or hint
     raise ExperimentExecutionException(
         f"script {script!r} was not found in the source directory {os.path.abspath(folder)}", hint=hint
     )
-
-
-def _files(folder: str) -> List[str]:
-    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def argument(value: Any) -> str:
@@ -324,22 +323,18 @@ def argument(value: Any) -> str:
     if isinstance(value, (str, numbers.Number, os.PathLike)):
         return os.fspath(value) if isinstance(value, os.PathLike) else str(value)  # pyright: ignore
     raise UserErrorException(
-        f"argument {value!r} is {_article(type(value).__name__)}", hint="arguments are strings, numbers and data"
+        f"argument {value!r} is {type_words(value)}", hint="arguments are strings, numbers and data"
     )
 
 
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
-
-
-def _engine_options(given: Any) -> Dict[str, Any]:
+def _engine_options(options: Any) -> Dict[str, Any]:
     hint = "give a dict of names and plain values: {'partition': 'long', 'time_limit': '2:00:00'}"
     try:
-        if isinstance(given, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", given)):
-            return json.loads(json.dumps(dict(cast("Mapping[str, Any]", given)), allow_nan=False))
+        if isinstance(options, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", options)):
+            return json.loads(json.dumps(dict(cast("Mapping[str, Any]", options)), allow_nan=False))
     except (TypeError, ValueError):
         pass
-    raise UserErrorException(f"engine_options is {given!r}", hint=hint)
+    raise UserErrorException(f"engine_options is {options!r}", hint=hint)
 
 
 def _seconds(name: str, value: Optional[float]) -> Optional[float]:

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from footplate.sdk.config.run_configuration import MPI, RunConfiguration, target_name
 from footplate.sdk.environments.unused import unused_settings
-from footplate.sdk.values.checked_attributes import changed, named_in
+from footplate.sdk.values.checked_attributes import changed_attributes, reasons_for
 from footplate.sdk.values.run_configuration_sections import BACKENDS, VM_SIZE_TARGET
 from footplate.sdk.values.warn import warn_without_effect
 
@@ -28,11 +28,11 @@ NO_EFFECT = {
 
 def warn_unused(config: RunConfiguration) -> None:
     """Warn once about all settings of a run that have no effect; raise an error where the run would differ."""
-    values = changed(config, RunConfiguration())
+    values = changed_attributes(config, RunConfiguration())
     own = {name: value for name, value in values.items() if not name.startswith("environment.")}
     inside = unused_settings(config.environment, config.docker)
     warn_without_effect({
-        **named_in(NO_EFFECT, own),
+        **reasons_for(NO_EFFECT, own),
         **dict(_unused_choices(config, own)),
         **{f"environment.{name}": reason for name, reason in inside.items()},
     })  # fmt: skip
@@ -40,7 +40,8 @@ def warn_unused(config: RunConfiguration) -> None:
 
 def _unused_choices(config: RunConfiguration, own: Mapping[str, Any]) -> Iterator[Tuple[str, str]]:
     """Yield the settings that another setting leaves unused."""
-    communicator, target = str(config.communicator).lower(), target_name(config.target)
+    communicator = str(config.communicator).lower()
+    target = target_name(config.target)
     used = {
         "mpi": communicator in MPI,
         "tensorflow": communicator == "parameterserver",
@@ -49,7 +50,7 @@ def _unused_choices(config: RunConfiguration, own: Mapping[str, Any]) -> Iterato
     }
     reasons: Dict[str, str] = dict.fromkeys(("mpi", "tensorflow", "pytorch"), f"communicator is {communicator!r}")
     reasons["amlcompute"] = f"the run goes to the target {target!r}"
-    yield from named_in({name: reasons[name] for name in used if not used[name]}, own).items()
+    yield from reasons_for({name: reasons[name] for name in used if not used[name]}, own).items()
     for name in (f"{section}.node_count" for section in ("mpi", "pytorch") if used[section]):
         if own.get(name, config.node_count) != config.node_count:
             yield name, f"node_count of the run configuration is {config.node_count}"

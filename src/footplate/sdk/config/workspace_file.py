@@ -47,9 +47,9 @@ def find(path: Optional[str] = None, file_name: Optional[str] = None) -> str:
             candidate = os.path.join(folder, location)
             if os.path.isfile(candidate):
                 return candidate
-    wanted = file_name or "config.json"
+    name = file_name or "config.json"
     raise UserErrorException(
-        f"no workspace configuration: {wanted} was not found in {start} or in any directory above it, nor in their "
+        f"no workspace configuration: {name} was not found in {start} or in any directory above it, nor in their "
         ".azureml or aml_config directories",
         hint=MAKE_ONE,
     )

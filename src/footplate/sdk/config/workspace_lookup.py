@@ -41,28 +41,26 @@ def connect(server: Optional[str] = None) -> Session:
 def search(
     session: Session, name: Optional[str], subscription_id: Optional[str], resource_group: Optional[str]
 ) -> List[WorkspaceView]:
-    found = session.api_for(KINDS).workspaces.list(
-        name=name, subscription_id=subscription_id, resource_group=resource_group
-    )
-    return list(found)
+    workspaces = session.api_for(KINDS).workspaces
+    return list(workspaces.list(name=name, subscription_id=subscription_id, resource_group=resource_group))
 
 
 def find(session: Session, name: str, subscription_id: Optional[str], resource_group: Optional[str]) -> WorkspaceView:
-    found = search(session, name, subscription_id, resource_group)
-    if not found:
+    workspaces = search(session, name, subscription_id, resource_group)
+    if not workspaces:
         raise WorkspaceException(f"there is no workspace {name!r}", hint=f"create it with: footplate init {name}")
-    if len(found) > 1:
-        groups = ", ".join(sorted(view.resource_group for view in found))
+    if len(workspaces) > 1:
+        groups = ", ".join(sorted(view.resource_group for view in workspaces))
         raise UserErrorException(
-            f"there are {len(found)} workspaces {name!r}, in the resource groups {groups}",
+            f"there are {len(workspaces)} workspaces {name!r}, in the resource groups {groups}",
             hint="pass resource_group",
         )
-    return found[0]
+    return workspaces[0]
 
 
 def create(
-    session: Session, wanted: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
+    session: Session, config: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
 ) -> WorkspaceView:
     return session.api_for(KINDS).workspaces.create(
-        wanted.workspace_name, wanted.subscription_id, wanted.resource_group, if_exists=if_exists, **(extra or {})
+        config.workspace_name, config.subscription_id, config.resource_group, if_exists=if_exists, **(extra or {})
     )

@@ -20,7 +20,7 @@ from footplate.sdk.exceptions import AzureMLException, DatasetExecutionError, Ki
 from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.session import translating
 from footplate.sdk.values.warn import warn_without_effect, without_effect
-from footplate.sdk.values.wrong_types import explained, shown
+from footplate.sdk.values.wrong_types import abbreviate, explained
 
 _REFUSALS = ("invalid", "not_found", "not_allowed", "conflict", "unavailable")
 _EXECUTION: Kinds = dict.fromkeys(_REFUSALS, DatasetExecutionError)
@@ -113,7 +113,7 @@ class TabularDataset(TableSteps):
             DatasetExecutionError: The data cannot be read.
         """
         if len(separator) != 1:
-            raise UserErrorException(f"separator is {shown(separator)}", hint="give a single character")
+            raise UserErrorException(f"separator is {abbreviate(separator)}", hint="give a single character")
         return self._write_to_default_datastore("csv", separator=separator)
 
     def to_parquet_files(self) -> FileDataset:

@@ -29,7 +29,7 @@ def short_traceback(error: BaseException, message: str) -> List[str]:
     It is one item, because IPython joins items with nothing between them in its mode `Plain`.
     """
     own = [frame for frame in _frames(error) if not any(part in frame[0] for part in _LIBRARIES)]
-    lines = [f"{_shown(file)}, line {number}\n    {source}" for file, number, source in own]
+    lines = [f"{_display_name(file)}, line {number}\n    {source}" for file, number, source in own]
     return ["\n".join([*lines, f"{type(error).__name__}: {message}"])]
 
 
@@ -43,6 +43,6 @@ def _frames(error: BaseException) -> Iterator[Tuple[str, int, str]]:
         at = at.tb_next
 
 
-def _shown(file: str) -> str:
+def _display_name(file: str) -> str:
     """Return a name for a file: IPython keeps the source of a cell in a temporary file with a number as its name."""
     return "this cell" if "ipykernel_" in file or file.startswith("<ipython-input") else file

@@ -16,11 +16,11 @@ _WIDTH = 24
 @contextmanager
 def bar(title: str, show: bool = True) -> Generator[Optional[Callable[[Sequence[int]], None]], None, None]:
     """Yield a function that takes progress reports, or None if nobody would see the bar."""
-    drawn = Bar(title)
+    display = Bar(title)
     try:
-        yield drawn.report if show and sys.stderr.isatty() else None
+        yield display.report if show and sys.stderr.isatty() else None
     finally:
-        drawn.leave()
+        display.leave()
 
 
 class Bar:
@@ -39,7 +39,7 @@ class Bar:
         share = 1.0 if finished else done / total if total > 0 else files / max(1, files_total)
         seconds = max(1e-9, time.monotonic() - self._began)
         line = (
-            f"{self._title} {_drawn(min(1.0, share))} {files}/{counted(files_total, 'file')}  "
+            f"{self._title} {_draw_bar(min(1.0, share))} {files}/{counted(files_total, 'file')}  "
             f"{size(done)}  {size(done / seconds)}/s"
         )
         room = shutil.get_terminal_size().columns - 1
@@ -54,6 +54,6 @@ class Bar:
             sys.stderr.flush()
 
 
-def _drawn(share: float) -> str:
+def _draw_bar(share: float) -> str:
     full = int(share * _WIDTH)
     return "━" * full + "╌" * (_WIDTH - full) + f" {share:4.0%}"

@@ -9,7 +9,7 @@ from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import RSection
 from footplate.sdk.environments.spec import describe_container, is_untouched
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.values.checked_attributes import changed, named_in
+from footplate.sdk.values.checked_attributes import changed_attributes, reasons_for
 from footplate.sdk.values.run_configuration_sections import DockerConfiguration
 
 NO_EFFECT = {
@@ -42,11 +42,11 @@ def unused_settings(environment: Environment, runtime: Optional[DockerConfigurat
     default.r = RSection() if environment.r is not None else None
     values = {
         name: value
-        for name, value in changed(environment, default).items()
+        for name, value in changed_attributes(environment, default).items()
         if name not in _AZURES_DEFAULTS or [str(item) for item in value] != _AZURES_DEFAULTS[name]
     }
     _refuse(values)
-    return {**named_in(NO_EFFECT, values), **_find_unused_python(environment, runtime)}
+    return {**reasons_for(NO_EFFECT, values), **_find_unused_python(environment, runtime)}
 
 
 def _refuse(values: Mapping[str, Any]) -> None:

@@ -80,7 +80,7 @@ EQUIVALENT: Dict[type, type] = {MpiConfiguration: Mpi, TensorflowConfiguration: 
 
 
 def distributed_job(
-    given: Any,
+    training: Any,
     backend: Optional[str],
     allowed: Sequence[str],
     node_count: int,
@@ -92,11 +92,11 @@ def distributed_job(
     `processes` is process_count_per_node, `workers` is (worker_count, parameter_server_count). They apply where the
     object itself does not set a number.
     """
-    if given is not None and backend is not None:
+    if training is not None and backend is not None:
         raise TrainingException(
             "both distributed_training and distributed_backend were given", hint="pass only distributed_training"
         )
-    kind = _kind(given, backend, allowed)
+    kind = _kind(training, backend, allowed)
     if kind is None:
         counts = {"node_count": node_count, "process_count_per_node": processes, "worker_count": workers[0]}
         several = [f"{name} is {count}" for name, count in counts.items() if count != 1]
@@ -107,11 +107,14 @@ def distributed_job(
             )
         return None
     if kind is Mpi:
-        processes, node_count = _own(given, "process_count_per_node", processes), _own(given, "node_count", node_count)
+        processes, node_count = (
+            _own(training, "process_count_per_node", processes),
+            _own(training, "node_count", node_count),
+        )
         check_counts(process_count_per_node=processes, node_count=node_count)
         return MpiConfiguration(processes, node_count)
     if kind is ParameterServer:
-        tasks = _own(given, "worker_count", workers[0]), _own(given, "parameter_server_count", workers[1])
+        tasks = _own(training, "worker_count", workers[0]), _own(training, "parameter_server_count", workers[1])
         check_counts(worker_count=tasks[0])
         check_counts(0, parameter_server_count=tasks[1])
         return TensorflowConfiguration(*tasks)
@@ -124,28 +127,28 @@ def check_counts(least: int = 1, **counts: Any) -> None:
             raise TrainingException(f"{name} is {count!r}", hint=f"use a whole number of at least {least}")
 
 
-def _own(given: Any, name: str, otherwise: int) -> int:
+def _own(training: Any, name: str, otherwise: int) -> int:
     """Return the object's own number, or if that is 1, the estimator's."""
-    own = getattr(given, name, 1)
+    own = getattr(training, name, 1)
     return own if own != 1 else otherwise
 
 
-def _kind(given: Any, backend: Optional[str], allowed: Sequence[str]) -> Optional[type]:
+def _kind(training: Any, backend: Optional[str], allowed: Sequence[str]) -> Optional[type]:
     if backend is not None:
         if str(backend).lower() not in allowed:
             raise TrainingException(
                 f"distributed_backend is {backend!r}", hint=f"use one of {', '.join(map(repr, allowed))}"
             )
         return BACKENDS[str(backend).lower()]
-    if given is None:
+    if training is None:
         return None
-    if isinstance(given, ParallelTaskConfiguration):
+    if isinstance(training, ParallelTaskConfiguration):
         raise TrainingException("Footplate has no parallel tasks", hint="use MpiConfiguration")
-    own: type = given.__class__
+    own: type = training.__class__
     kind = EQUIVALENT.get(own, own)
     classes = [BACKENDS[name] for name in allowed]
     if kind not in classes:
-        names = [known.__name__ for known in classes]
-        names += [later.__name__ for later, known in EQUIVALENT.items() if known in classes]
-        raise TrainingException(f"distributed_training is {given!r}", hint=f"use one of {', '.join(names)}")
+        names = [each.__name__ for each in classes]
+        names += [later.__name__ for later, earlier in EQUIVALENT.items() if earlier in classes]
+        raise TrainingException(f"distributed_training is {training!r}", hint=f"use one of {', '.join(names)}")
     return kind

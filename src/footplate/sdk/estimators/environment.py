@@ -56,39 +56,47 @@ def make(
 ) -> Environment:
     """Return the environment; `folder` is the source folder, to which paths of conda and pip files are relative."""
     _check_types(definition, variables)
-    given = dict(packages.named(), **_set(custom_docker_image=image, image_registry_details=registry))
     if definition is not None:
-        clash = sorted(dict(given, **_set(use_gpu=use_gpu, user_managed=user_managed, shm_size=shm_size)))
+        options = {
+            "custom_docker_image": image, "image_registry_details": registry, "use_gpu": use_gpu,
+            "user_managed": user_managed, "shm_size": shm_size,
+        }  # fmt: skip
+        clash = sorted({*packages.named(), *(name for name, value in options.items() if value)})
         if clash:
             raise TrainingException(
                 f"environment_definition was given together with {', '.join(clash)}",
                 hint="set everything on the environment, or leave environment_definition out",
             )
-        made = copy.deepcopy(definition)
+        environment = copy.deepcopy(definition)
     else:
-        made = Environment(name)
+        environment = Environment(name)
         if user_managed:
-            _refuse_packages(packages)
-            made.python.user_managed_dependencies = True
+            if packages.named():
+                raise UserErrorException(
+                    f"user_managed is True, but {', '.join(packages.named())} is set",
+                    hint="install the packages into your own environment, or leave user_managed out",
+                )
+            environment.python.user_managed_dependencies = True
         else:
-            made.python.conda_dependencies = _dependencies(folder, packages)
+            environment.python.conda_dependencies = _dependencies(folder, packages)
     if image is not None and use_docker:
         # Azure ran everything in a container; here one is used only if an image is named.
-        made.docker.enabled, made.docker.base_image = True, image
+        environment.docker.enabled = True
+        environment.docker.base_image = image
     elif image is not None:
         warn_without_effect({"custom_docker_image": "use_docker is False"})
     if registry is not None:
-        made.docker.base_image_registry = registry_from(registry)
+        environment.docker.base_image_registry = registry_from(registry)
     if shm_size is not None:
-        made.docker.shm_size = shm_size
-    made.environment_variables.update({str(key): str(value) for key, value in (variables or {}).items()})
-    return made
+        environment.docker.shm_size = shm_size
+    environment.environment_variables.update({str(key): str(value) for key, value in (variables or {}).items()})
+    return environment
 
 
 def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environment:
     """Return the curated environment with the additions of `own`, which wins for packages in both."""
-    made = Environment.get(workspace, curated).clone(own.name)
-    ours, theirs = own.python.conda_dependencies, made.python.conda_dependencies
+    merged = Environment.get(workspace, curated).clone(own.name)
+    ours, theirs = own.python.conda_dependencies, merged.python.conda_dependencies
     for package in ours.conda_packages:
         if package_name(package) != "python":
             theirs.add_conda_package(package)
@@ -101,10 +109,10 @@ def on_top_of(workspace: Workspace, curated: str, own: Environment) -> Environme
         theirs.add_channel(channel)
     untouched = Environment(own.name).environment_variables  # every new environment contains the example
     added = {name: value for name, value in own.environment_variables.items() if untouched.get(name) != value}
-    made.environment_variables.update(added)
+    merged.environment_variables.update(added)
     if repr(own.docker) != repr(DockerSection()):
-        made.docker = own.docker
-    return made
+        merged.docker = own.docker
+    return merged
 
 
 def _check_types(definition: Any, variables: Any) -> None:
@@ -117,19 +125,6 @@ def _check_types(definition: Any, variables: Any) -> None:
         raise TrainingException(f"environment_variables is {variables!r}", hint="pass a dictionary: {'NAME': 'value'}")
 
 
-def _set(**values: Any) -> Dict[str, Any]:
-    return {name: value for name, value in values.items() if value}
-
-
-def _refuse_packages(packages: Packages) -> None:
-    given = packages.named()
-    if given:
-        raise UserErrorException(
-            f"user_managed is True, but {', '.join(given)} is set",
-            hint="install the packages into your own environment, or leave user_managed out",
-        )
-
-
 def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
     if packages.conda_file is not None:
         others = sorted(set(packages.named()) - {"conda_dependencies_file"})
@@ -139,15 +134,15 @@ def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
                 hint="list all packages in the file",
             )
         return CondaDependencies(inside(folder, packages.conda_file))
-    made = CondaDependencies()
+    dependencies = CondaDependencies()
     for package in packages.conda:
-        made.add_conda_package(package)
+        dependencies.add_conda_package(package)
     lines = requirement_lines(inside(folder, packages.pip_file)) if packages.pip_file is not None else []
     if lines:
-        made.set_pip_requirements([*DEFAULT_PIP_PACKAGES, *lines])
+        dependencies.set_pip_requirements([*DEFAULT_PIP_PACKAGES, *lines])
     for package in packages.pip:
-        made.add_pip_package(package)
-    return made
+        dependencies.add_pip_package(package)
+    return dependencies
 
 
 def inside(folder: str, path: str) -> str:

@@ -37,9 +37,9 @@ def _names(lines: List[str]) -> Iterator[str]:
     used = {node.id for node in ast.walk(ast.parse("\n".join(lines))) if isinstance(node, ast.Name)}
     used |= {"Workspace"} if "workspace" in used else set()
     for module, names in _MODULES.items():
-        wanted = [name for name in names if name in used]
-        if wanted:
-            yield f"from {module} import {', '.join(wanted)}"
+        imported = [name for name in names if name in used]
+        if imported:
+            yield f"from {module} import {', '.join(imported)}"
     if "workspace" in used:
         yield ""
         yield "workspace = Workspace.from_config()"
@@ -49,31 +49,30 @@ def _names(lines: List[str]) -> Iterator[str]:
 
 
 def _environment(estimator: Estimator) -> Iterator[str]:
-    made, given, file = estimator.run_config.environment, estimator.environment_definition, estimator.conda_file
-    if given is not None:
-        yield f"environment = {_known(given)}"
+    environment = estimator.run_config.environment
+    definition = estimator.environment_definition
+    file = estimator.conda_file
+    if definition is not None:
+        code = "environment_definition  # the one that was passed to the estimator"
+        if definition.version is not None:
+            code = f"Environment.get(workspace, {definition.name!r}, version={definition.version!r})"
+        yield f"environment = {code}"
     elif file is not None:
-        yield f"environment = Environment.from_conda_specification({made.name!r}, {file!r})"
+        yield f"environment = Environment.from_conda_specification({environment.name!r}, {file!r})"
     else:
         curated = estimator.curated_environment
-        begin = f"Environment({made.name!r})"
+        begin = f"Environment({environment.name!r})"
         if curated is not None:
-            begin = f"Environment.get(workspace, {curated!r}).clone({made.name!r})"
+            begin = f"Environment.get(workspace, {curated!r}).clone({environment.name!r})"
         yield f"environment = {begin}"
-        yield from _packages(made.python.conda_dependencies)
-    plain = given if given is not None else Environment(made.name)
-    if made.python.user_managed_dependencies and not plain.python.user_managed_dependencies:
+        yield from _packages(environment.python.conda_dependencies)
+    plain = definition if definition is not None else Environment(environment.name)
+    if environment.python.user_managed_dependencies and not plain.python.user_managed_dependencies:
         yield "environment.python.user_managed_dependencies = True"
-    yield from _docker(plain.docker, made.docker)
-    for name, value in made.environment_variables.items():
+    yield from _docker(plain.docker, environment.docker)
+    for name, value in environment.environment_variables.items():
         if plain.environment_variables.get(name) != value:
             yield f"environment.environment_variables[{name!r}] = {value!r}"
-
-
-def _known(given: Environment) -> str:
-    if given.version is not None:
-        return f"Environment.get(workspace, {given.name!r}, version={given.version!r})"
-    return "environment_definition  # the one that was passed to the estimator"
 
 
 def _packages(packages: CondaDependencies) -> Iterator[str]:
@@ -87,14 +86,14 @@ def _packages(packages: CondaDependencies) -> Iterator[str]:
             yield f"environment.python.conda_dependencies.add_pip_package({package!r})"
 
 
-def _docker(plain: DockerSection, made: DockerSection) -> Iterator[str]:
+def _docker(plain: DockerSection, docker: DockerSection) -> Iterator[str]:
     for name in ("enabled", "base_image", "shm_size"):
-        if getattr(made, name) != getattr(plain, name):
-            yield f"environment.docker.{name} = {getattr(made, name)!r}"
+        if getattr(docker, name) != getattr(plain, name):
+            yield f"environment.docker.{name} = {getattr(docker, name)!r}"
     for name in ("address", "username"):
-        if getattr(made.base_image_registry, name) != getattr(plain.base_image_registry, name):
-            yield f"environment.docker.base_image_registry.{name} = {getattr(made.base_image_registry, name)!r}"
-    if made.base_image_registry.password != plain.base_image_registry.password:
+        if getattr(docker.base_image_registry, name) != getattr(plain.base_image_registry, name):
+            yield f"environment.docker.base_image_registry.{name} = {getattr(docker.base_image_registry, name)!r}"
+    if docker.base_image_registry.password != plain.base_image_registry.password:
         yield "environment.docker.base_image_registry.password = PASSWORD  # not shown here"
 
 
@@ -119,27 +118,27 @@ def _config(estimator: Estimator, script_params: Mapping[str, Any]) -> Iterator[
 
 
 def _arguments(script_params: Mapping[str, Any]) -> Iterator[str]:
-    told = [
+    pairs = [
         ", ".join([repr(name), *(_value(one, f"script_params[{name!r}]") for one in values(value))])
         for name, value in script_params.items()
     ]
-    line = f"    arguments=[{', '.join(told)}],"
+    line = f"    arguments=[{', '.join(pairs)}],"
     if len(line) <= _WIDTH:
-        yield from [line] if told else []
+        yield from [line] if pairs else []
     else:
-        yield from ["    arguments=[", *(f"        {words}," for words in told), "    ],"]
+        yield from ["    arguments=[", *(f"        {words}," for words in pairs), "    ],"]
 
 
 def _settings(estimator: Estimator) -> Iterator[str]:
     """Return the lines for settings that only the run configuration has."""
     config, job = estimator.run_config, estimator.distributed_job
     for number, one in enumerate(estimator.inputs):
-        told = _value(one, f"inputs[{number}]")
+        code = _value(one, f"inputs[{number}]")
         if isinstance(one, DatasetConsumptionConfig):
-            yield f"config.run_config.data[{one.name!r}] = {told}"
+            yield f"config.run_config.data[{one.name!r}] = {code}"
         else:
             name = one.as_mount().data_reference_name
-            yield f"config.run_config.data_references[{name!r}] = {told}.to_config()"
+            yield f"config.run_config.data_references[{name!r}] = {code}.to_config()"
     if isinstance(job, TensorflowConfiguration) and config.node_count != job.worker_count:
         yield f"config.run_config.node_count = {config.node_count}"
     for name, value in public_attributes(config.amlcompute).items():
@@ -152,8 +151,8 @@ def _settings(estimator: Estimator) -> Iterator[str]:
 
 
 def _call(job: Checked) -> str:
-    told = {name: value for name, value in public_attributes(job).items() if value is not False}
-    return f"{type(job).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
+    options = {name: value for name, value in public_attributes(job).items() if value is not False}
+    return f"{type(job).__name__}({', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
 
 # ── data ──
@@ -164,11 +163,8 @@ def _value(value: Any, otherwise: str) -> str:
     if isinstance(value, AbstractDatastore):
         value = value.as_mount()
     if isinstance(value, DataReference):
-        plain = (value.path_on_datastore, value.data_reference_name, value.overwrite) == (
-            None,
-            value.datastore.name,
-            False,
-        )
+        is_whole = value.path_on_datastore is None and value.data_reference_name == value.datastore.name
+        plain = is_whole and value.overwrite is False
         path = "" if plain else f".path({value.path_on_datastore!r}, {value.data_reference_name!r})"
         return f"{_datastore(value.datastore.name)}{path}{_mode(value)}"
     if isinstance(value, DataPath) and value.datastore is not None:
@@ -194,6 +190,5 @@ def _dataset(dataset: Any) -> Optional[str]:
 
 
 def _mode(data: Any) -> str:
-    given = {"path_on_compute": data.path_on_compute, "overwrite": getattr(data, "overwrite", None)}
-    told = ", ".join(f"{name}={value!r}" for name, value in given.items() if value)
-    return f".as_{data.mode}({told})"
+    options = {"path_on_compute": data.path_on_compute, "overwrite": getattr(data, "overwrite", None)}
+    return f".as_{data.mode}({', '.join(f'{name}={value!r}' for name, value in options.items() if value)})"

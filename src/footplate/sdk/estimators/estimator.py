@@ -14,7 +14,7 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators import environment as environments
 from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
-from footplate.sdk.estimators.inputs import add_inputs, arguments, checked_inputs
+from footplate.sdk.estimators.inputs import add_inputs, arguments, check_inputs
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.submission.scripts import submit_script
 from footplate.sdk.values.checked_attributes import nearest
@@ -117,14 +117,16 @@ class Estimator:
         **options: Any,
     ) -> None:
         workers = self._own_options(options)
+        if entry_script and not isinstance(entry_script, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TrainingException(f"entry_script is {entry_script!r}", hint="pass a string: entry_script='train.py'")
         check_counts(node_count=node_count, process_count_per_node=process_count_per_node)
         self.source_directory = source_directory
-        self.inputs = checked_inputs(inputs or ())
+        self.inputs = check_inputs(inputs or ())
         self.resume_from = resume_from
-        config = self.run_config = RunConfiguration(_checked_script(entry_script), arguments(script_params or {}))
+        config = self.run_config = RunConfiguration(entry_script, arguments(script_params or {}))
         config.target = _target(compute_target, vm_size, node_count)
         config.amlcompute.vm_size, config.amlcompute.vm_priority = vm_size, vm_priority
-        config.max_run_duration_seconds = _checked_seconds(max_run_duration_seconds)
+        config.max_run_duration_seconds = _max_seconds(max_run_duration_seconds)
         config.source_directory_data_store = _datastore_name(source_directory_data_store)
         conda_file = _one_of(
             conda_dependencies_file=conda_dependencies_file, conda_dependencies_file_path=conda_dependencies_file_path
@@ -157,7 +159,9 @@ class Estimator:
         self._described = config.environment
         config.needs_gpus = use_gpu
         self._distribute(node_count, process_count_per_node, distributed_backend, distributed_training, workers)
-        _warn_deprecated(self, script_params or {})
+        code = equivalent(self, script_params or {})
+        text = f"{type(self).__name__} is deprecated. The equivalent ScriptRunConfig:\n\n{code}"
+        warn_caller(text, DeprecationWarning)
 
     _NOT_TAKEN: Tuple[str, ...] = ()  # parameters above that a subclass does not accept
 
@@ -175,11 +179,11 @@ class Estimator:
             Mine.show_signature()
         """
         own = inspect.signature(cls.__init__).parameters
-        taken = {**inspect.signature(Estimator.__init__).parameters, **own}
+        parameters = {**inspect.signature(Estimator.__init__).parameters, **own}
         cls.__signature__ = inspect.Signature(  # pyright: ignore[reportAttributeAccessIssue]  # Python's documented way
             [
                 parameter
-                for name, parameter in taken.items()
+                for name, parameter in parameters.items()
                 if parameter.kind is not parameter.VAR_KEYWORD and name not in ("self", *cls._NOT_TAKEN)
             ]
         )
@@ -187,9 +191,9 @@ class Estimator:
     def _own_options(self, options: Dict[str, Any]) -> Tuple[int, int]:
         """Check options that only some classes accept; return the numbers of workers and parameter servers."""
         if options:
-            known = {name for kind in type(self).__mro__ for name in inspect.signature(kind.__init__).parameters}
+            parameters = {name for kind in type(self).__mro__ for name in inspect.signature(kind.__init__).parameters}
             name = min(options)
-            hint = nearest(name, known - {"self", "options", "parameters"}) or "see help(azureml.train.estimator)"
+            hint = nearest(name, parameters - {"self", "options", "parameters"}) or "see help(azureml.train.estimator)"
             raise TypeError(f"{type(self).__name__} does not accept {name}\nhint: {hint}")
         return 1, 1
 
@@ -198,10 +202,10 @@ class Estimator:
         return None
 
     def _distribute(
-        self, node_count: int, processes: int, backend: Optional[str], given: Any, workers: Tuple[int, int]
+        self, node_count: int, processes: int, backend: Optional[str], training: Any, workers: Tuple[int, int]
     ) -> None:
         allowed = self._distributions if backend is None else self._backends
-        job = distributed_job(given, backend, allowed, node_count, processes, workers)
+        job = distributed_job(training, backend, allowed, node_count, processes, workers)
         self.distributed_job = job
         if job is not None:
             distribute(self.run_config, job)
@@ -262,11 +266,11 @@ def script_run_config(
 def submit_estimator(
     experiment: Experiment, config: Estimator, tags: Mapping[str, Any], parent: Optional[str], **options: Any
 ) -> RunView:
-    known = ("script_params", "inputs", "source_directory_data_store")
-    unknown = sorted(set(options) - set(known))
+    accepted = ("script_params", "inputs", "source_directory_data_store")
+    unknown = sorted(set(options) - set(accepted))
     if unknown:
         raise TrainingException(
-            f"submit does not accept {', '.join(unknown)}", hint=f"an estimator accepts {', '.join(known)}"
+            f"submit does not accept {', '.join(unknown)}", hint=f"an estimator accepts {', '.join(accepted)}"
         )
     return submit_script(experiment, script_run_config(experiment.workspace, config, **options), tags, parent)
 
@@ -279,13 +283,7 @@ def _datastore_name(store: Any) -> Optional[str]:
     return getattr(store, "name", store)
 
 
-def _checked_script(script: Optional[str]) -> Optional[str]:
-    if script and not isinstance(script, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TrainingException(f"entry_script is {script!r}", hint="pass a string: entry_script='train.py'")
-    return script
-
-
-def _checked_seconds(seconds: Any) -> float:
+def _max_seconds(seconds: Any) -> float:
     if seconds is None:
         return DEFAULT_MAX_SECONDS
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or seconds <= 0:
@@ -311,13 +309,7 @@ def _target(compute_target: Any, vm_size: Optional[str], node_count: int) -> Any
 
 def _one_of(**names: Optional[str]) -> Optional[str]:
     """Return the value of a parameter that has two names."""
-    given = {name: value for name, value in names.items() if value is not None}
-    if len(given) > 1:
-        raise TrainingException(f"both {' and '.join(given)} were given", hint=f"give {next(iter(names))} alone")
-    return next(iter(given.values()), None)
-
-
-def _warn_deprecated(estimator: Estimator, script_params: Mapping[str, Any]) -> None:
-    asked = equivalent(estimator, script_params)
-    text = f"{type(estimator).__name__} is deprecated. The equivalent ScriptRunConfig:\n\n{asked}"
-    warn_caller(text, DeprecationWarning)
+    values = {name: value for name, value in names.items() if value is not None}
+    if len(values) > 1:
+        raise TrainingException(f"both {' and '.join(values)} were given", hint=f"give {next(iter(names))} alone")
+    return next(iter(values.values()), None)

@@ -98,9 +98,9 @@ def files_at(address: str) -> Union[RunFiles, ModelFiles]:
 
 
 def _match(address: str, path: str) -> re.Match[str]:
-    found = _WORKSPACE.search(path)
-    if found is None:
+    match = _WORKSPACE.search(path)
+    if match is None:
         raise UserErrorException(
             f"{address!r} does not name a workspace", hint="use the value of ws.get_mlflow_tracking_uri()"
         )
-    return found
+    return match

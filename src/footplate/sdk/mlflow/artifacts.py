@@ -44,15 +44,15 @@ class ArtifactStore(ArtifactRepository):
 
     def list_artifacts(self, path: Optional[str] = None) -> List[FileInfo]:
         folder = (path or "").strip("/")
-        found: Dict[str, FileInfo] = {}
+        entries: Dict[str, FileInfo] = {}
         for name, file in self._files().items():
             inside = name[len(folder) :].lstrip("/") if folder else name
             if name == folder or not (name.startswith(folder + "/") or not folder):
                 continue
             step, mark, _ = inside.partition("/")
             full = _join(folder, step)
-            found[full] = FileInfo(full, True, None) if mark else FileInfo(full, False, file.size)
-        return [found[name] for name in sorted(found)]
+            entries[full] = FileInfo(full, True, None) if mark else FileInfo(full, False, file.size)
+        return [entries[name] for name in sorted(entries)]
 
     def _download_file(self, remote_file_path: str, local_path: str) -> None:
         file = self._files().get(remote_file_path.strip("/"))
@@ -68,7 +68,7 @@ class ArtifactStore(ArtifactRepository):
         """Return the files by their path below the address."""
         place = self._place
         if isinstance(place, addresses.ModelFiles):
-            view = Model(self._workspace, place.name, version=place.version)._view  # pyright: ignore[reportPrivateUsage]
+            view = Model(self._workspace, place.name, version=place.version).view
             folder = view.root if view.root not in [file.path for file in view.files] else ""
             return _below(_join(folder, place.path), view.files)
         return _below(place.path, files.listing(self._workspace.session, place.run, place.path))
@@ -76,9 +76,9 @@ class ArtifactStore(ArtifactRepository):
 
 def _below(folder: str, files: Any) -> Dict[str, FileView]:
     """Return the files in a folder by their path in it. If the address names a file, its own name is that path."""
-    found = {file.path[len(folder) + 1 :] if folder else file.path: file for file in files
+    below = {file.path[len(folder) + 1 :] if folder else file.path: file for file in files
              if not folder or file.path.startswith(folder + "/")}  # fmt: skip
-    return found or {posixpath.basename(folder): file for file in files if file.path == folder}
+    return below or {posixpath.basename(folder): file for file in files if file.path == folder}
 
 
 def _join(*parts: Optional[str]) -> str:

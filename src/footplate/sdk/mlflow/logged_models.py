@@ -46,9 +46,9 @@ def _get(store: TrackingStore, request: Json) -> Json:
 
 
 def _list(store: TrackingStore, request: Json) -> Json:
-    texts = [view.tags for view in store.runs_of(request.get("experiment_ids") or ())]
-    found = [value for tags in texts for key, value in tags.items() if key.startswith(MODEL) and value]
-    return {"models": [json.loads(text) for text in found]}
+    views = store.runs_of(request.get("experiment_ids") or ())
+    texts = [text for view in views for key, text in view.tags.items() if key.startswith(MODEL) and text]
+    return {"models": [json.loads(text) for text in texts]}
 
 
 def _finalize(store: TrackingStore, request: Json) -> Json:
@@ -56,8 +56,8 @@ def _finalize(store: TrackingStore, request: Json) -> Json:
 
 
 def _set_tags(store: TrackingStore, request: Json) -> Json:
-    known = labels(_get(store, request)["model"]["info"]["tags"])
-    return _change(store, request, tags=as_pairs({**known, **labels(request.get("tags"))}))
+    tags = labels(_get(store, request)["model"]["info"]["tags"])
+    return _change(store, request, tags=as_pairs({**tags, **labels(request.get("tags"))}))
 
 
 def _add_parameters(store: TrackingStore, request: Json) -> Json:

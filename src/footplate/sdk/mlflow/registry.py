@@ -22,6 +22,7 @@ from footplate.sdk.mlflow.rest import (
     without_nulls,
 )
 from footplate.sdk.models.model import Model, register_from_run
+from footplate.sdk.models.registered_model import KINDS
 
 if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
@@ -46,10 +47,10 @@ class RegistryStore(LocalAnswers, RestStore):
 
     def _versions(self, name: str) -> List[Model]:
         """Return the versions of a model, newest first."""
-        found = Model.list(self.workspace, name)
-        if not found:
+        models = Model.list(self.workspace, name)
+        if not models:
             raise failure(f"there is no model {name!r}", _MISSING)
-        return sorted(found, key=lambda model: -model.version)
+        return sorted(models, key=lambda model: -model.version)
 
     def _version(self, request: Json) -> Model:
         try:
@@ -57,12 +58,15 @@ class RegistryStore(LocalAnswers, RestStore):
         except WebserviceException as error:
             raise failure(error.message, _MISSING) from error
 
-    def _aliased(self, request: Json) -> Model:
+    def _version_with_alias(self, request: Json) -> Model:
         name, alias = request["name"], request["alias"]
-        found = [model for model in self._versions(name) if alias in model._view.aliases]  # pyright: ignore[reportPrivateUsage]
-        if not found:
+        models = [model for model in self._versions(name) if alias in model.view.aliases]
+        if not models:
             raise failure(f"model {name!r} has no alias {alias!r}", _MISSING)
-        return found[0]
+        return models[0]
+
+    def _change(self, model: Model, **change: Any) -> None:
+        self.workspace.session.api_for(KINDS).models.change(self.workspace.id, model.name, model.version, **change)
 
     def _version_json(self, model: Model) -> Json:
         return without_nulls(
@@ -77,20 +81,18 @@ class RegistryStore(LocalAnswers, RestStore):
                 "run_id": model.run_id,
                 "status": "READY",
                 "tags": as_pairs(model.tags),
-                "aliases": list(model._view.aliases),  # pyright: ignore[reportPrivateUsage]
+                "aliases": list(model.view.aliases),
             }
         )
 
     def _model_json(self, versions: List[Model]) -> Json:
         newest = self._version_json(versions[0])
-        made = {key: newest[key] for key in ("name", "last_updated_timestamp")}
-        made["creation_timestamp"] = milliseconds(versions[-1].created_time.timestamp())
+        common = {key: newest[key] for key in ("name", "last_updated_timestamp")}
+        common["creation_timestamp"] = milliseconds(versions[-1].created_time.timestamp())
         aliases = [
-            {"alias": alias, "version": str(model.version)}
-            for model in versions
-            for alias in model._view.aliases  # pyright: ignore[reportPrivateUsage]
+            {"alias": alias, "version": str(model.version)} for model in versions for alias in model.view.aliases
         ]
-        return {**made, "latest_versions": [newest], "aliases": aliases}
+        return {**common, "latest_versions": [newest], "aliases": aliases}
 
     def _create_model(self, request: Json) -> Json:
         """Accept the name of a model; its first version creates it."""
@@ -103,8 +105,8 @@ class RegistryStore(LocalAnswers, RestStore):
 
     def _list_models(self, request: Json) -> Json:
         names = sorted(self.workspace.models) if not request.get("filter") else [_name_in(request["filter"])]
-        found = [(name, Model.list(self.workspace, name)) for name in names]
-        return {"registered_models": [self._model_json(self._versions(name)) for name, versions in found if versions]}
+        models = [(name, Model.list(self.workspace, name)) for name in names]
+        return {"registered_models": [self._model_json(self._versions(name)) for name, versions in models if versions]}
 
     def search_registered_models(
         self, filter_string: Any = None, max_results: Any = None, order_by: Any = None, page_token: Any = None
@@ -112,7 +114,7 @@ class RegistryStore(LocalAnswers, RestStore):
         rest: Any = super()
         if not _CAN_FILTER:
             return rest.search_registered_models(filter_string, max_results, order_by, page_token)
-        return _found(_mlflow_search.SearchModelUtils, rest.search_registered_models(),
+        return _filter_page(_mlflow_search.SearchModelUtils, rest.search_registered_models(),
                       filter_string, max_results, order_by, page_token)  # fmt: skip
 
     def search_model_versions(
@@ -121,7 +123,7 @@ class RegistryStore(LocalAnswers, RestStore):
         rest: Any = super()
         if not _CAN_FILTER:
             return rest.search_model_versions(filter_string)
-        return _found(_mlflow_search.SearchModelVersionUtils, rest.search_model_versions(),
+        return _filter_page(_mlflow_search.SearchModelVersionUtils, rest.search_model_versions(),
                       filter_string, max_results, order_by, page_token)  # fmt: skip
 
     def _create_version(self, request: Json) -> Json:
@@ -139,18 +141,18 @@ class RegistryStore(LocalAnswers, RestStore):
                 "hint: register 'runs:/RUN/PATH', or local files with azureml.core.Model.register",
                 "INVALID_PARAMETER_VALUE",
             )
-        made = register_from_run(
+        model = register_from_run(
             self.workspace, place.run, request["name"], place.path, labels(request.get("tags")), None,
             request.get("description"), (None, None), (None, None, None), None,
         )  # fmt: skip
-        return {"model_version": self._version_json(made)}
+        return {"model_version": self._version_json(model)}
 
     def _get_version(self, request: Json) -> Json:
         return {"model_version": self._version_json(self._version(request))}
 
     def _list_versions(self, request: Json) -> Json:
-        found = Model.list(self.workspace, _name_in(request["filter"]) if request.get("filter") else None)
-        return {"model_versions": [self._version_json(model) for model in found]}
+        models = Model.list(self.workspace, _name_in(request["filter"]) if request.get("filter") else None)
+        return {"model_versions": [self._version_json(model) for model in models]}
 
     def _get_latest(self, request: Json) -> Json:
         if [stage for stage in request.get("stages") or () if stage != "None"]:
@@ -179,18 +181,18 @@ class RegistryStore(LocalAnswers, RestStore):
         return {}
 
     def _set_alias(self, request: Json) -> Json:
-        self._version(request)._change(aliases=[request["alias"]])  # pyright: ignore[reportPrivateUsage]
+        self._change(self._version(request), aliases=[request["alias"]])
         return {}
 
     def _delete_alias(self, request: Json) -> Json:
         alias = request["alias"]
         for model in self._versions(request["name"]):
-            if alias in model._view.aliases:  # pyright: ignore[reportPrivateUsage]
-                model._change(remove_aliases=[alias])  # pyright: ignore[reportPrivateUsage]
+            if alias in model.view.aliases:
+                self._change(model, remove_aliases=[alias])
         return {}
 
     def _get_by_alias(self, request: Json) -> Json:
-        return {"model_version": self._version_json(self._aliased(request))}
+        return {"model_version": self._version_json(self._version_with_alias(request))}
 
     answers: ClassVar[Answers] = {
         "CreateRegisteredModel": _create_model, "GetRegisteredModel": _get_model,
@@ -203,10 +205,10 @@ class RegistryStore(LocalAnswers, RestStore):
     }  # fmt: skip
 
 
-def _found(search: Any, items: Any, filter_string: Any, max_results: Any, order_by: Any, page_token: Any) -> Any:
+def _filter_page(search: Any, items: Any, filter_string: Any, max_results: Any, order_by: Any, page_token: Any) -> Any:
     ordered: Any = search.sort(search.filter(items, filter_string), order_by or [])
-    shown: Any = search.paginate(ordered, page_token, max_results or len(ordered) or 1)
-    return PagedList(*shown)
+    page: Any = search.paginate(ordered, page_token, max_results or len(ordered) or 1)
+    return PagedList(*page)
 
 
 def _name_in(text: str) -> str:

@@ -40,7 +40,7 @@ class LocalAnswers:
         if model:
             request.setdefault("model_id", model[1])
         with_answer = options.get("response_proto") or api.Response()
-        _mlflow_json.parse_dict(_answered(self.answers[name], self, request), with_answer)
+        _mlflow_json.parse_dict(_answer(self.answers[name], self, request), with_answer)
         return with_answer
 
 
@@ -65,7 +65,7 @@ def without_nulls(value: Mapping[str, Any]) -> Json:
     return {key: each for key, each in value.items() if each is not None}
 
 
-def _answered(answer: Callable[[Any, Json], Json], store: Any, request: Json) -> Json:
+def _answer(answer: Callable[[Any, Json], Json], store: Any, request: Json) -> Json:
     try:
         return answer(store, request)
     except AzureMLException as error:

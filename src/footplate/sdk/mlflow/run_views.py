@@ -53,8 +53,8 @@ def info_json(view: RunView, workspace: str) -> Json:
 
 def run_json(view: RunView, metrics: Dict[str, Any], workspace: str) -> Json:
     """Return a run; `metrics` are the last values by name. Their history has steps and times."""
-    shown = [{"key": key, "value": value, "timestamp": 0, "step": 0} for key, value in numbers(metrics).items()]
-    data = {"metrics": shown, "params": as_pairs(view.parameters), "tags": as_pairs(tags(view))}
+    values = [{"key": key, "value": value, "timestamp": 0, "step": 0} for key, value in numbers(metrics).items()]
+    data = {"metrics": values, "params": as_pairs(view.parameters), "tags": as_pairs(tags(view))}
     datasets = [json.loads(value) for key, value in view.properties.items() if key.startswith(DATASET)]
     models = [json.loads(value) for key, value in view.properties.items() if key.startswith(OUTPUT)]
     return {
@@ -84,10 +84,10 @@ def numbers(metrics: Mapping[str, Any]) -> Dict[str, Any]:
 
 def history_json(name: str, series: Iterable[MetricSeries]) -> List[Json]:
     """Return the values of a metric. The step of a value without one is its position, as in other charts."""
-    found = [each.points for each in series if each.kind == "scalar" and each.name == name]
+    scalars = [each.points for each in series if each.kind == "scalar" and each.name == name]
     return [
         {"key": name, "value": number, "timestamp": milliseconds(time), "step": at if step is None else int(step)}
-        for points in found
+        for points in scalars
         for at, (time, step, value) in enumerate(points)
         for number in numbers({name: value}).values()
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import json
 import os
-import sys
 from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mlflow.store.entities.paged_list import PagedList
@@ -79,24 +79,24 @@ class TrackingStore(LocalAnswers, RestStore):
         raise failure(f"there is no experiment with the id {experiment_id!r}", "RESOURCE_DOES_NOT_EXIST")
 
     def _experiment_json(self, experiment: Experiment) -> Json:
-        return experiment_json(experiment._view, self.address)  # pyright: ignore[reportPrivateUsage]
+        return experiment_json(experiment.view, self.address)
 
     def _create_experiment(self, request: Json) -> Json:
         if self._experiments(request["name"]):
             raise failure(f"experiment {request['name']!r} exists already", "RESOURCE_ALREADY_EXISTS")
-        made = Experiment(self.workspace, request["name"])
+        experiment = Experiment(self.workspace, request["name"])
         if request.get("tags"):
-            made.set_tags(labels(request["tags"]))
-        return {"experiment_id": made.id}
+            experiment.set_tags(labels(request["tags"]))
+        return {"experiment_id": experiment.id}
 
     def _get_experiment(self, request: Json) -> Json:
         return {"experiment": self._experiment_json(self._experiment(request["experiment_id"]))}
 
     def _get_experiment_by_name(self, request: Json) -> Json:
-        found = self._experiments(request["experiment_name"])
-        if not found:
+        experiments = self._experiments(request["experiment_name"])
+        if not experiments:
             raise failure(f"there is no experiment {request['experiment_name']!r}", "RESOURCE_DOES_NOT_EXIST")
-        return {"experiment": self._experiment_json(found[0])}
+        return {"experiment": self._experiment_json(experiments[0])}
 
     def _list_experiments(self, request: Json) -> Json:
         archived = _ARCHIVED.get(request.get("view_type", "ACTIVE_ONLY"))
@@ -124,9 +124,9 @@ class TrackingStore(LocalAnswers, RestStore):
     ) -> Any:
         rest: Any = super()
         search: Any = _mlflow_search.SearchExperimentsUtils  # since MLflow 1.28, as this method
-        found = search.filter(rest.search_experiments(view_type, _ALL), filter_string)
-        shown: Any = search.paginate(search.sort(found, order_by or []), page_token, max_results or _ALL)
-        return PagedList(*shown)
+        experiments = search.filter(rest.search_experiments(view_type, _ALL), filter_string)
+        page: Any = search.paginate(search.sort(experiments, order_by or []), page_token, max_results or _ALL)
+        return PagedList(*page)
 
     # ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -142,14 +142,15 @@ class TrackingStore(LocalAnswers, RestStore):
         return run_json(api.runs.get(run.id), last, self.address)
 
     def _create_run(self, request: Json) -> Json:
-        given = labels(request.get("tags"))
-        name, parent = request.get("run_name") or given.pop(NAME, None), given.pop(PARENT, None)
-        given.pop(NAME, None)
-        run = self._started(request["experiment_id"], name, parent)
-        self._set_tags(run.id, {**given, **({NAME: name} if name else {})})
+        tags = labels(request.get("tags"))
+        name = tags.pop(NAME, None)
+        name = request.get("run_name") or name
+        parent = tags.pop(PARENT, None)
+        run = self._start(request["experiment_id"], name, parent)
+        self._set_tags(run.id, {**tags, **({NAME: name} if name else {})})
         return {"run": self._run_json(run)}
 
-    def _started(self, experiment_id: str, name: Optional[str], parent: Optional[str]) -> Run:
+    def _start(self, experiment_id: str, name: Optional[str], parent: Optional[str]) -> Run:
         """Start a run: the first one in a job is the job's own, as are those that a call such as log_metric starts.
 
         Other runs are children of the job.
@@ -195,8 +196,8 @@ class TrackingStore(LocalAnswers, RestStore):
 
     def _list_runs(self, request: Json) -> Json:
         archived = _ARCHIVED.get(request.get("run_view_type", "ACTIVE_ONLY"))
-        found = self.runs_of(request.get("experiment_ids") or (), archived, show=("*",))
-        return {"runs": [run_json(view, view.metrics, self.address) for view in found]}
+        views = self.runs_of(request.get("experiment_ids") or (), archived, show=("*",))
+        return {"runs": [run_json(view, view.metrics, self.address) for view in views]}
 
     def runs_of(
         self, experiment_ids: Iterable[str], archived: Optional[bool] = False, show: Sequence[str] = ()
@@ -223,9 +224,9 @@ class TrackingStore(LocalAnswers, RestStore):
     ) -> Any:  # fmt: skip
         rest: Any = super()
         search: Any = _mlflow_search.SearchLoggedModelsUtils  # since MLflow 3, as this method
-        found = search.filter_logged_models(rest.search_logged_models(experiment_ids), filter_string, datasets)
-        shown: Any = search.paginate(search.sort(found, order_by), page_token, max_results or _ALL)
-        return PagedList(*shown)
+        models = search.filter_logged_models(rest.search_logged_models(experiment_ids), filter_string, datasets)
+        page: Any = search.paginate(search.sort(models, order_by), page_token, max_results or _ALL)
+        return PagedList(*page)
 
     # ── logging ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -253,7 +254,8 @@ class TrackingStore(LocalAnswers, RestStore):
 
     def _step(self, run_id: str, metric: Json) -> Optional[int]:
         """Return the step of a value, or None to count it: MLflow sends 0 for every value logged without a step."""
-        key, step = (run_id, metric["key"]), int(metric.get("step") or 0)
+        key = (run_id, metric["key"])
+        step = int(metric.get("step") or 0)
         repeated = step == 0 and self._logged.get(key) == 0
         self._logged[key] = step
         return None if repeated else step
@@ -262,9 +264,9 @@ class TrackingStore(LocalAnswers, RestStore):
         """Tell whether the run has this value: MLflow 3 logs values again for each model that the run saves."""
         if not metric.get("model_id"):
             return False
-        known = self._get_metric_history({"run_id": run_id, "metric_key": metric["key"]})["metrics"]
+        history = self._get_metric_history({"run_id": run_id, "metric_key": metric["key"]})["metrics"]
         fields = ("timestamp", "step", "value")
-        return [metric.get(field) for field in fields] in [[each[field] for field in fields] for each in known]
+        return [metric.get(field) for field in fields] in [[each[field] for field in fields] for each in history]
 
     def _set_tags(self, run_id: str, tags: Mapping[str, str]) -> None:
         if tags:
@@ -279,8 +281,8 @@ class TrackingStore(LocalAnswers, RestStore):
     def _get_metric_history(self, request: Json) -> Json:
         name = request["metric_key"]
         self._run(request["run_id"]).flush()
-        found = self.workspace.session.api.metrics.read(request["run_id"], name=name)
-        return {"metrics": history_json(name, found.get(request["run_id"], ()))}
+        series = self.workspace.session.api.metrics.read(request["run_id"], name=name)
+        return {"metrics": history_json(name, series.get(request["run_id"], ()))}
 
     def _log_inputs(self, request: Json) -> Json:
         datasets = {each["dataset"]["digest"]: json.dumps(each) for each in request.get("datasets") or ()}
@@ -292,8 +294,8 @@ class TrackingStore(LocalAnswers, RestStore):
 
     def _add_properties(self, run_id: str, prefix: str, values: Mapping[str, str]) -> Json:
         api = self.workspace.session.api.runs
-        known = api.get(run_id).properties if values else {}
-        new = {prefix + key: value for key, value in values.items() if prefix + key not in known}
+        existing = api.get(run_id).properties if values else {}
+        new = {prefix + key: value for key, value in values.items() if prefix + key not in existing}
         if new:
             api.change(run_id, properties=new)
         return {}
@@ -301,9 +303,9 @@ class TrackingStore(LocalAnswers, RestStore):
     def _log_model(self, request: Json) -> Json:
         """Note a model of MLflow 1 or 2 in the run's tag for it, as MLflow does."""
         api = self.workspace.session.api.runs
-        known = json.loads(api.get(request["run_id"]).tags.get(_HISTORY) or "[]")
-        made = json.dumps([*known, json.loads(request["model_json"])])
-        api.change(request["run_id"], tags={_HISTORY: made})
+        history = json.loads(api.get(request["run_id"]).tags.get(_HISTORY) or "[]")
+        history.append(json.loads(request["model_json"]))
+        api.change(request["run_id"], tags={_HISTORY: json.dumps(history)})
         return {}
 
     answers: ClassVar[Answers] = {
@@ -329,7 +331,7 @@ def _is_implicit() -> bool:
     MLflow sends the same request for `mlflow.start_run()`, and only the calling functions differ.
     """
     implicit = getattr(getattr(fluent, "_get_or_start_run", None), "__code__", None)
-    frame: Any = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    frame = inspect.currentframe()
     while frame is not None and frame.f_code is not implicit:
         frame = frame.f_back
     return frame is not None

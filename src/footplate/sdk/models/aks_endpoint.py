@@ -24,7 +24,8 @@ class EndpointVersion:
     """One version of an endpoint, as `endpoint.versions` lists it."""
 
     def __init__(self, view: VersionView, settings: ServiceSettings) -> None:
-        spec, definition = view.spec, view.spec.definition
+        spec = view.spec
+        definition = spec.definition
         self.name = str(spec.name)
         self.number = view.number
         self.state = view.state
@@ -76,12 +77,12 @@ class AksEndpoint(Webservice):
         `traffic_percentile` is the share that was asked for, `actual_percentile` the one that it has now.
         """
         view = self._refresh()
-        found: Dict[str, EndpointVersion] = {}
+        by_name: Dict[str, EndpointVersion] = {}
         for state in ((FAILED,), (STARTING, READY)):  # of one name, a version that lives counts
-            found.update(
+            by_name.update(
                 {str(v.spec.name): EndpointVersion(v, view.settings) for v in view.versions if v.state in state}
             )
-        return found
+        return by_name
 
     def create_version(
         self, version_name: str, models: Optional[Sequence[Model]] = None,
@@ -114,9 +115,9 @@ class AksEndpoint(Webservice):
                 f"endpoint {self.name} has a version {version_name!r}", hint="change it with update_version"
             )
         config = AksEndpointDeploymentConfiguration(version_name, traffic_percentile, **options)
-        target = options.get("compute_target_name") or self._view.versions[-1].spec.target
-        made = deploying.version_spec(self.workspace, list(models or ()), inference_config, config, target=target)
-        spec = _labelled(made, is_control_version_type, tags, description)
+        target = options.get("compute_target_name") or self.view.versions[-1].spec.target
+        spec = deploying.version_spec(self.workspace, list(models or ()), inference_config, config, target=target)
+        spec = _label(spec, is_control_version_type, tags, description)
         self._begin(spec, config, traffic_percentile or 0.0, is_default)
 
     def update_version(
@@ -154,13 +155,13 @@ class AksEndpoint(Webservice):
         changed = self._next_version(config, models, inference_config, old.spec)
         base = replace(changed or old.spec, description=old.spec.description)
         base = replace(base, definition={**old.spec.definition, **base.definition})
-        spec = _labelled(base, is_control_version_type, tags, description)
+        spec = _label(base, is_control_version_type, tags, description)
         goal = old.traffic_percentile if traffic_percentile is None else traffic_percentile
         if changed is not None:
             self._begin(spec, config, goal, is_default)
             return
         api = self.workspace.session.api_for(KINDS).endpoints
-        self._view = api.change_version(
+        self.view = api.change_version(
             self.workspace.id, self.name, old.number, goal=goal, description=spec.description,
             definition=spec.definition,
         )  # fmt: skip
@@ -180,7 +181,7 @@ class AksEndpoint(Webservice):
                 endpoint.delete_version("blue")
         """
         api = self.workspace.session.api_for(KINDS).endpoints
-        self._view = api.delete_version(self.workspace.id, self.name, self._find(version_name).number)
+        self.view = api.delete_version(self.workspace.id, self.name, self._find(version_name).number)
 
     def update(
         self, auth_enabled: Optional[bool] = None, token_auth_enabled: Optional[bool] = None,
@@ -240,12 +241,12 @@ class AksEndpoint(Webservice):
         return {**super().serialize(), "versions": {name: each.serialize() for name, each in self.versions.items()}}
 
     def _find(self, version_name: str) -> EndpointVersion:
-        known = self.versions
-        if version_name not in known:
+        versions = self.versions
+        if version_name not in versions:
             raise WebserviceException(
-                f"endpoint {self.name} has no version {version_name!r}", hint=f"its versions are: {', '.join(known)}"
+                f"endpoint {self.name} has no version {version_name!r}", hint=f"its versions are: {', '.join(versions)}"
             )
-        return known[version_name]
+        return versions[version_name]
 
     def _begin(
         self,
@@ -263,13 +264,13 @@ class AksEndpoint(Webservice):
         if spec is None and settings == before:
             return
         api = self.workspace.session.api_for(KINDS).endpoints
-        self._view = api.change(
+        self.view = api.change(
             self.workspace.id, self.name, uuid.uuid4().hex, settings=None if settings == before else settings,
             version=spec, goal=goal,
         )  # fmt: skip
 
 
-def _labelled(
+def _label(
     spec: VersionSpec, control: Optional[bool], tags: Optional[Mapping[str, Any]], description: Optional[str]
 ) -> VersionSpec:
     """Return the version with the labels that were given; others stay."""

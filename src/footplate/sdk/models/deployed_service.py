@@ -5,12 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from footplate.domain.serving.endpoints import (
-    READY,
-    EndpointView,
-    VersionSpec,
-    VersionView,
-)
+from footplate.domain.serving.endpoints import READY, EndpointView, VersionSpec, VersionView
 from footplate.sdk.exceptions import Kinds, WebserviceException
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
@@ -24,7 +19,7 @@ KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceExceptio
 @explained
 class DeployedService:
     workspace: Workspace
-    _view: EndpointView
+    view: EndpointView  # the server's record, as last read
 
     def update_deployment_state(self) -> None:
         """Read the service from the server again.
@@ -36,14 +31,14 @@ class DeployedService:
 
     def _refresh(self, wait: Optional[float] = None) -> EndpointView:
         api = self.workspace.session.api_for(KINDS).endpoints
-        revision = None if wait is None else self._view.revision
-        self._view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
-        return self._view
+        revision = None if wait is None else self.view.revision
+        self.view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
+        return self.view
 
     @property
     def name(self) -> str:
         """The name, unique in the workspace."""
-        return self._view.name
+        return self.view.name
 
     @property
     def state(self) -> str:
@@ -64,48 +59,48 @@ class DeployedService:
         return self._address("swagger.json")
 
     def _address(self, tail: str) -> Optional[str]:
-        url = self._view.url or self._refresh().url
+        url = self.view.url or self._refresh().url
         return None if url is None else url + tail
 
     @property
     def compute_type(self) -> str:
         """`ACI`, `AKS`, `AKSENDPOINT` or `Local`."""
-        return self._view.settings.kind
+        return self.view.settings.kind
 
     @property
     def auth_enabled(self) -> bool:
         """Whether requests need a key."""
-        return self._view.settings.auth == "key"
+        return self.view.settings.auth == "key"
 
     @property
     def token_auth_enabled(self) -> bool:
         """Whether requests need a token."""
-        return self._view.settings.auth == "token"
+        return self.view.settings.auth == "token"
 
     @property
     def description(self) -> Optional[str]:
         """The description."""
-        return self._view.settings.description
+        return self.view.settings.description
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags, as last read from the server."""
-        return dict(self._view.settings.tags)
+        return dict(self.view.settings.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
         """The properties, as last read from the server."""
-        return dict(self._view.settings.properties)
+        return dict(self.view.settings.properties)
 
     @property
     def created_time(self) -> datetime:
         """The time of the first deployment."""
-        return utc_time(self._view.created)
+        return utc_time(self.view.created)
 
     @property
     def updated_time(self) -> datetime:
         """The time of the last change."""
-        return utc_time(self._view.modified)
+        return utc_time(self.view.modified)
 
     @property
     def cpu_cores(self) -> Optional[float]:
@@ -135,15 +130,12 @@ class DeployedService:
     @property
     def _version(self) -> VersionView:
         """The newest version that takes requests, or the newest."""
-        ready = [version for version in self._view.versions if version.state == READY and not version.shadow]
-        return (ready or list(self._view.versions))[-1]
+        ready = [version for version in self.view.versions if version.state == READY and not version.shadow]
+        return (ready or list(self.view.versions))[-1]
 
     @property
     def _spec(self) -> VersionSpec:
         return self._version.spec
-
-    def _model(self) -> str:
-        return self._spec.models[0].rpartition(":")[0]
 
     def _authorization(self) -> Dict[str, str]:
         if self.auth_enabled:
@@ -229,8 +221,8 @@ class DeployedService:
             def token(service: AksWebservice) -> None:
                 print(service.get_access_token().expiry_on)
         """
-        made = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
-        return AksServiceAccessToken(made.token, utc_time(made.refresh_after), utc_time(made.expires))
+        token = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
+        return AksServiceAccessToken(token.token, utc_time(token.refresh_after), utc_time(token.expires))
 
 
 class AksServiceAccessToken:

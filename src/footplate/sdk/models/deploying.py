@@ -23,7 +23,7 @@ from footplate.sdk.models.deployment_configuration import (
     AksEndpointDeploymentConfiguration,
     AksServiceDeploymentConfiguration,
     WebserviceDeploymentConfiguration,
-    known_keys,
+    chosen_keys,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.runs import snapshots
@@ -70,7 +70,7 @@ def deploy(
         created_by=user_name(),
         certificate=config.certificate(),
     )
-    for which, value in known_keys(config).items():
+    for which, value in chosen_keys(config).items():
         api.keys(workspace.id, name, renew=which, value=value)
     return view
 
@@ -147,13 +147,13 @@ def _environment(
     A model that was not trained by a run is served by this interpreter if it has the framework and `is_here`, on the
     machine of the replicas, and else by an environment with the framework alone.
     """
-    given = inference_config.to_environment() if inference_config else None
-    if given is not None:
-        warn_without_effect(unused_settings(given))
-        return _plain(to_spec(given)), None
+    own = inference_config.to_environment() if inference_config else None
+    if own is not None:
+        warn_without_effect(unused_settings(own))
+        return _plain(to_spec(own)), None
     packages: Tuple[str, ...] = () if inference_config else _packages(models[0], gpus)
     for model in models:
-        trained = _trained_in(workspace, model, packages)
+        trained = _training_environment(workspace, model, packages)
         if trained is not None:
             return trained
     if not packages or (is_here and _is_installed(packages[0])):
@@ -164,14 +164,14 @@ def _environment(
 def _framework_environment(packages: Sequence[str], version: Optional[str]) -> Environment:
     """Return an environment with the packages that load a model, in the model's own version if that is exact."""
     framework, *others = packages
-    made = Environment(f"serve-{framework}")
+    environment = Environment(f"serve-{framework}")
     for line in (f"{framework}=={version}" if version and version.count(".") > 1 else framework, *others):
-        made.python.conda_dependencies.add_pip_package(line)
-    return made
+        environment.python.conda_dependencies.add_pip_package(line)
+    return environment
 
 
 def _packages(model: Model, gpus: int) -> Tuple[str, ...]:
-    files = [file.path for file in model._view.files]  # pyright: ignore[reportPrivateUsage]
+    files = [file.path for file in model.view.files]
     return packages_for(served_without_code(model.model_framework, files), gpus)
 
 
@@ -187,7 +187,7 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-def _trained_in(
+def _training_environment(
     workspace: Workspace, model: Model, packages: Sequence[str]
 ) -> Optional[Tuple[EnvironmentSpec, Optional[str]]]:
     """Return the environment of the run that the model came from, if that ran as a job and can load the model."""

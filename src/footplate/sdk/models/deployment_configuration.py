@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 from footplate.domain.serving.endpoints import (
     CertificateFiles,
@@ -57,9 +57,10 @@ class WebserviceDeploymentConfiguration:
         old = before or ServiceSettings(kind=self.kind)
         return ServiceSettings(
             kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
-            cors=old.cors if self.cors is None else _all(self.cors),
+            cors=old.cors if self.cors is None else (self.cors,) if isinstance(self.cors, str) else tuple(self.cors),
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
-            start_seconds=old.start_seconds, rollback=self._rollback(old.rollback),
+            start_seconds=old.start_seconds,
+            rollback=self._rollback(old.rollback),
             tls=None if self.ssl_enabled is False else old.tls, default_version=old.default_version,
             description=old.description if self.description is None else self.description,
             tags=old.tags if self.tags is None else texts(self.tags),
@@ -299,10 +300,10 @@ _REASONS = {
 }
 
 
-def _warn_without_effect(**given: Any) -> None:
+def _warn_without_effect(**options: Any) -> None:
     """Warn once about options that only mean something on Azure."""
-    found = without_effect("services run on the server's machine", **given)
-    warn_without_effect({name: _REASONS.get(name, reason) for name, reason in found.items()})
+    reasons = without_effect("services run on the server's machine", **options)
+    warn_without_effect({name: _REASONS.get(name, reason) for name, reason in reasons.items()})
 
 
 def _text(name: str, path: Optional[str]) -> str:
@@ -318,17 +319,13 @@ def _text(name: str, path: Optional[str]) -> str:
         raise WebserviceException(f"{name} {path!r} is not a PEM file", hint="convert it with openssl") from None
 
 
-def _check_positive(**given: Optional[float]) -> None:
-    for name, value in given.items():
+def _check_positive(**numbers: Optional[float]) -> None:
+    for name, value in numbers.items():
         if value is not None and not value > 0:
             raise WebserviceException(f"{name} is {value!r}", hint="give a number above 0")
 
 
-def known_keys(config: Optional[WebserviceDeploymentConfiguration]) -> Dict[str, str]:
+def chosen_keys(config: Optional[WebserviceDeploymentConfiguration]) -> Dict[str, str]:
     """Return the keys that a configuration chooses."""
-    given = {which: getattr(config, f"{which}_key", None) for which in ("primary", "secondary")}
-    return {which: str(value) for which, value in given.items() if value is not None}
-
-
-def _all(given: Sequence[str]) -> Tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    keys = {which: getattr(config, f"{which}_key", None) for which in ("primary", "secondary")}
+    return {which: str(value) for which, value in keys.items() if value is not None}

@@ -49,10 +49,12 @@ def text(image: str, container: Mapping[str, Any], python: Optional[str], is_com
     """
     is_free = python in (None, DEFAULT_PYTHON, CREATED_PYTHON)
     version = own_python_version() if is_free else str(python)
-    worker, environment = str(container.get("interpreter") or "python"), ""
+    worker = str(container.get("interpreter") or "python")
+    environment = ""
     if not is_complete:
         chosen = worker if is_free and container.get("base_image") else version
-        worker, environment = "/opt/environment/bin/python", _ENVIRONMENT.format(run=_RUN, python=chosen)
+        worker = "/opt/environment/bin/python"
+        environment = _ENVIRONMENT.format(run=_RUN, python=chosen)
     return _DOCKERFILE.format(
         image=image, base=base_image(container, version), run=_RUN, certificates=_CERTIFICATES,
         environment=environment, worker=worker,
@@ -64,24 +66,24 @@ def container(config: Optional[InferenceConfig]) -> Dict[str, Any]:
     if config is None:
         return {}
     environment = config.to_environment()
-    asked: Dict[str, Any] = to_spec(environment).options.get("docker") or {} if environment else {}
-    if asked.get("base_dockerfile") or asked.get("build_context"):
+    options: Dict[str, Any] = to_spec(environment).options.get("docker") or {} if environment else {}
+    if options.get("base_dockerfile") or options.get("build_context"):
         raise WebserviceException(
             f"environment {environment.name if environment else ''!r} has a Dockerfile, and a package has its own",
             hint="build an image from it, and set environment.docker.base_image to its name",
         )
     if config.base_image is not None:
         registry = config.base_image_registry
-        asked = {"base_image": config.base_image, "registry": {"address": registry.address} if registry else None}
-    return asked
+        options = {"base_image": config.base_image, "registry": {"address": registry.address} if registry else None}
+    return options
 
 
 def base_image(container: Mapping[str, Any], python: str) -> str:
     """Return the name of the image to start from, by default one with the Python of the environment."""
     name = container.get("base_image")
     if name is None:
-        found = re.match(r"3\.\d+", python)
-        return f"docker.io/library/python:{found[0] if found else '3.12'}-slim"
+        match = re.match(r"3\.\d+", python)
+        return f"docker.io/library/python:{match[0] if match else '3.12'}-slim"
     registry: Mapping[str, Any] = container.get("registry") or {}
     address = str(registry.get("address") or "")
     host = address.split("://")[-1].split("@")[-1].rstrip("/")

@@ -117,9 +117,9 @@ class Image:
         Returns:
             The image.
         """
-        made = ContainerImage(workspace, name, models, image_config)
-        _created[workspace.id, name] = made
-        return made
+        image = ContainerImage(workspace, name, models, image_config)
+        _created[workspace.id, name] = image
+        return image
 
     @staticmethod
     def list(

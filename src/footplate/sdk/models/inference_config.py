@@ -59,9 +59,11 @@ class InferenceConfig:
     ) -> None:
         older = {"runtime": runtime, "conda_file": conda_file, "extra_docker_file_steps": extra_docker_file_steps,
                  "enable_gpu": enable_gpu, "base_image": base_image, "cuda_version": cuda_version}  # fmt: skip
-        given = sorted(name for name, value in older.items() if value is not None)
-        if environment is not None and given:
-            raise WebserviceException(f"environment and {given[0]} were given", hint=f"leave {given[0]} out")
+        older_names = sorted(name for name, value in older.items() if value is not None)
+        if environment is not None and older_names:
+            raise WebserviceException(
+                f"environment and {older_names[0]} were given", hint=f"leave {older_names[0]} out"
+            )
         if runtime is not None and runtime.lower() not in ("python", "python-slim", "spark-py"):
             raise WebserviceException(f"runtime {runtime!r} is unknown", hint="use runtime='python', or an environment")
         warn_without_effect(
@@ -132,9 +134,9 @@ class InferenceConfig:
         """
         if self.environment is not None or self.conda_file is None:
             return self.environment
-        made = Environment("inference")
-        made.python.conda_dependencies = CondaDependencies(self.conda_path())
-        return made
+        environment = Environment("inference")
+        environment.python.conda_dependencies = CondaDependencies(self.conda_path())
+        return environment
 
     def __repr__(self) -> str:
         return f"InferenceConfig(entry_script={self.entry_script!r}, source_directory={self.source_directory!r})"

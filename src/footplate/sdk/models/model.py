@@ -107,17 +107,17 @@ class Model(RegisteredModel):
             version = int(text) if text.isdigit() else version
         if name is None and not (tags or properties or run_id or model_framework):
             raise UserErrorException("no name, id or filter was given", hint="give a name, an id or a filter")
-        found = _views(workspace, name, tags, properties, run_id, model_framework)
-        matching = [view for view in found if version is None or view.version == int(version)]
+        views = _views(workspace, name, tags, properties, run_id, model_framework)
+        matching = [view for view in views if version is None or view.version == int(version)]
         if not matching:
-            wanted = f"{name or 'any name'}" + (f":{version}" if version is not None else "")
+            identity = f"{name or 'any name'}" + (f":{version}" if version is not None else "")
             raise WebserviceException(
-                f"ModelNotFound: no model {wanted} matches in workspace {workspace.name}",
+                f"ModelNotFound: no model {identity} matches in workspace {workspace.name}",
                 status_code=404,
                 hint="list models with: footplate models list",
             )
         self.workspace = workspace
-        self._view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
+        self.view = max(matching, key=lambda view: (view.version if name else 0, view.created, view.version))
 
     # ── registering and finding ──
 
@@ -295,7 +295,7 @@ class Model(RegisteredModel):
         """
         from footplate.sdk.models import packaging  # noqa: PLC0415  # it imports this module
 
-        return packaging.package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
+        return packaging.make_package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
 
     @staticmethod
     def profile(
@@ -365,18 +365,18 @@ class Model(RegisteredModel):
         cache = model_cache.folder_of(model_name)
         workspace = _workspace or workspace_of_job()
         if workspace is None or model_cache.ROOT in os.environ or version is not None:
-            known = model_cache.cached(cache, version)
-            if known is not None:
-                return known
+            path = model_cache.find_cached(cache, version)
+            if path is not None:
+                return path
         if workspace is not None:
             model = Model(workspace, model_name, version=version)
-            known = model_cache.cached(cache, model.version)
-            return known or model_cache.keep(cache, model.version, model.download)
+            path = model_cache.find_cached(cache, model.version)
+            return path or model_cache.keep(cache, model.version, model.download)
         if os.path.exists(model_name):
             return os.path.join(".", model_name)
-        wanted = model_name if version is None else f"{model_name}:{version}"
+        identity = model_name if version is None else f"{model_name}:{version}"
         raise ModelNotFoundException(
-            f"ModelNotFound: {wanted!r} is neither in {cache} nor in the current folder {os.getcwd()}",
+            f"ModelNotFound: {identity!r} is neither in {cache} nor in the current folder {os.getcwd()}",
             hint="outside a run, use the workspace: Model(workspace, name).download()",
         )
 
@@ -420,7 +420,7 @@ class Model(RegisteredModel):
                     print(path, address)
         """
         folder = os.path.abspath(os.path.dirname(Model.get_model_path(self.name, self.version, self.workspace)))
-        return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self._view.files}
+        return {file.path: "file://" + urllib.parse.quote(os.path.join(folder, file.path)) for file in self.view.files}
 
 
 def register_from_run(
@@ -452,26 +452,22 @@ def _views(
     framework: Optional[str],
     latest: bool = False,
 ) -> List[ModelView]:
-    found = workspace.session.api_for(KINDS).models.list(
-        workspace.id,
-        name=name,
-        tag=_filters("tags", tags),
-        property=_filters("properties", properties),
-        run=run_id,
-        framework=framework,
-        latest=latest,
-    )
-    return list(found)
+    return list(
+        workspace.session.api_for(KINDS).models.list(
+            workspace.id, name=name, tag=_filters("tags", tags), property=_filters("properties", properties),
+            run=run_id, framework=framework, latest=latest,
+        )
+    )  # fmt: skip
 
 
-def _filters(what: str, given: Filters) -> List[str]:
-    made: List[str] = []
-    refused = UserErrorException(f"{what} is {given!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
-    if given is not None and not isinstance(given, (list, tuple)):
+def _filters(what: str, filters: Filters) -> List[str]:
+    query: List[str] = []
+    refused = UserErrorException(f"{what} is {filters!r}", hint=f"{what}=['key'] or {what}=[['key', 'value']]")
+    if filters is not None and not isinstance(filters, (list, tuple)):
         raise refused
-    for each in given or ():
+    for each in filters or ():
         parts = [each] if isinstance(each, str) else list(each) if isinstance(each, (list, tuple)) else []
         if len(parts) not in (1, 2):
             raise refused
-        made.append(label_filter(*map(str, parts)))
-    return made
+        query.append(label_filter(*map(str, parts)))
+    return query

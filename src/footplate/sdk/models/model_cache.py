@@ -14,14 +14,14 @@ def folder_of(model_name: str) -> str:
     return os.path.join(os.environ.get(ROOT, ""), "azureml-models", model_name)
 
 
-def cached(folder: str, version: Optional[int]) -> Optional[str]:
-    """Return the single entry of the given (or highest) version below `folder`, or None if it is not cached."""
+def find_cached(folder: str, version: Optional[int]) -> Optional[str]:
+    """Return the single entry of the given (or highest) version below `folder`, or None if it is not find_cached."""
     if not os.path.isdir(folder):
         return None
     versions = sorted((int(entry) for entry in os.listdir(folder) if entry.isdigit()), reverse=True)
-    for known in versions:
-        if version is None or known == version:
-            base = os.path.join(folder, str(known))
+    for each in versions:
+        if version is None or each == version:
+            base = os.path.join(folder, str(each))
             entries = os.listdir(base)
             return os.path.join(base, entries[0]) if len(entries) == 1 else base
     return None
@@ -34,10 +34,10 @@ def keep(folder: str, version: int, download: Callable[[str], object]) -> str:
         download(aside)
         os.rename(aside, os.path.join(folder, str(version)))
     except OSError:
-        if cached(folder, version) is None:  # otherwise another process was faster
+        if find_cached(folder, version) is None:  # otherwise another process was faster
             raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    found = cached(folder, version)
-    assert found is not None
-    return found
+    path = find_cached(folder, version)
+    assert path is not None
+    return path

@@ -50,17 +50,18 @@ def convert(model: Model, sample_input: Any) -> str:
     try:
         ControlledRun.from_view(experiment, view).wait_for_completion()
     except ActivityFailedException as failed:
-        raise _in_words(model.id, view.id, failed) from None
+        raise _explain(model.id, view.id, failed) from None
     return view.id
 
 
-def _in_words(model_id: str, run_id: str, failed: ActivityFailedException) -> ActivityFailedException:
+def _explain(model_id: str, run_id: str, failed: ActivityFailedException) -> ActivityFailedException:
     """Return the error with what the job printed last: its exit code says nothing."""
     details: Dict[str, Any] = cast("Dict[str, Any]", failed.error_details or {}).get("error", {})
     _, is_printed, words = "\n".join(details.get("lastLines", ())).rpartition(f"{model_id}: ")
     message, _, hint = words.partition("\nhint: ")
     if not is_printed:
-        message, hint = str(details.get("message", "the run failed")), details.get("hint") or ""
+        message = str(details.get("message", "the run failed"))
+        hint = details.get("hint") or ""
     return ActivityFailedException(
         f"model {model_id} was not converted: {message}",
         error_details=failed.error_details,
@@ -69,7 +70,7 @@ def _in_words(model_id: str, run_id: str, failed: ActivityFailedException) -> Ac
 
 
 def _framework(model: Model) -> str:
-    files = [file.path for file in model._view.files]  # pyright: ignore[reportPrivateUsage]
+    files = [file.path for file in model.view.files]
     framework = served_without_code(model.model_framework, files)
     if framework == "Onnx":
         raise UserErrorException(f"model {model.id} is an ONNX model already", hint="deploy it as it is")
@@ -83,27 +84,27 @@ def _framework(model: Model) -> str:
     return str(framework)
 
 
-def _sample(model: Model, given: Any) -> Any:
+def _sample(model: Model, sample_input: Any) -> Any:
     """Return the sample as JSON can hold it, or values by name where the model has several inputs."""
-    found: Any = model.sample_input_dataset if given is None else given
-    if hasattr(found, "to_pandas_dataframe"):
-        found = found.to_pandas_dataframe()
-    if isinstance(found, dict):
-        made: Any = {str(name): _listed(value) for name, value in cast("Dict[Any, Any]", found).items()}
-        good = bool(made) and all(map(_is_array, made.values()))
+    sample: Any = model.sample_input_dataset if sample_input is None else sample_input
+    if hasattr(sample, "to_pandas_dataframe"):
+        sample = sample.to_pandas_dataframe()
+    if isinstance(sample, dict):
+        plain: Any = {str(name): _as_lists(value) for name, value in cast("Dict[Any, Any]", sample).items()}
+        good = bool(plain) and all(map(_is_array, plain.values()))
     else:
-        made = _listed(found)
-        good = _is_array(made)
+        plain = _as_lists(sample)
+        good = _is_array(plain)
     if not good:
         raise UserErrorException(
-            f"sample_input is {found!r:.200}",
+            f"sample_input is {sample!r:.200}",
             hint="give numbers as the model takes them, such as X_test[:100], or {name: values} for several inputs; "
             "without them, the model needs a sample_input_dataset",
         )
-    return made
+    return plain
 
 
-def _listed(value: Any) -> Any:
+def _as_lists(value: Any) -> Any:
     """Return lists for an array, a tensor or a data frame."""
     values: Any = getattr(value, "values", value)
     return values.tolist() if hasattr(values, "tolist") else values
@@ -122,12 +123,12 @@ def with_packages(spec: EnvironmentSpec, packages: Sequence[str], lock: Optional
 
     An existing interpreter stays as it is: the job reports the packages that it lacks.
     """
-    made = Environment("onnx-conversion")
-    made.environment_variables = dict(spec.variables)
+    environment = Environment("onnx-conversion")
+    environment.environment_variables = dict(spec.variables)
     if spec.builder == "existing":
-        made.python.user_managed_dependencies = True
-        made.python.interpreter_path = spec.interpreter or "python"
-        return made
+        environment.python.user_managed_dependencies = True
+        environment.python.interpreter_path = spec.interpreter or "python"
+        return environment
     conda: Dict[str, Any] = spec.options.get("conda") or {"dependencies": [], "pip": spec.requirements}
     dependencies = CondaDependencies()
     for channel in conda.get("channels", ()):
@@ -137,16 +138,16 @@ def with_packages(spec: EnvironmentSpec, packages: Sequence[str], lock: Optional
     python = (lock.content.get("python") if lock else None) or spec.python
     if python:
         dependencies.set_python_version(str(python))
-    for line in (*_pinned(conda["pip"], lock), *packages):
+    for line in (*_pin(conda["pip"], lock), *packages):
         if line.startswith("-"):
             dependencies.set_pip_option(line)
         else:
             dependencies.add_pip_package(line)
-    made.python.conda_dependencies = dependencies
-    return made
+    environment.python.conda_dependencies = dependencies
+    return environment
 
 
-def _pinned(lines: Sequence[str], lock: Optional[Lock]) -> List[str]:
+def _pin(lines: Sequence[str], lock: Optional[Lock]) -> List[str]:
     """Return requirements, those by name alone or with a range in the versions that a lock has."""
     text = str(lock.content.get("requirements") or "") if lock else ""
     pins = {package_name(line): line for line in re.findall(r"^([A-Za-z0-9._-]+==[^\s;]+)", text, re.MULTILINE)}

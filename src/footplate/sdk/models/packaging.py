@@ -124,7 +124,8 @@ class ModelPackage:
                 f"{engine} could not build image {self._image}:\n{last}",
                 hint="save the folder with generate_dockerfile=True, and correct its Dockerfile",
             )
-        self._is_image, self.location = True, self._image
+        self._is_image = True
+        self.location = self._image
 
     def save(self, output_directory: str) -> None:
         """Write the Dockerfile and everything that it needs.
@@ -217,7 +218,7 @@ class ModelPackage:
                 file.write(text)
 
 
-def package(
+def make_package(
     workspace: Workspace,
     models: Sequence[Model],
     inference_config: Optional[InferenceConfig],
@@ -226,17 +227,17 @@ def package(
     image_label: Optional[str],
 ) -> ModelPackage:
     """Make the package, and build its image unless a Dockerfile is wanted."""
-    made = ModelPackage(workspace, models, inference_config, image_name, image_label)
+    package = ModelPackage(workspace, models, inference_config, image_name, image_label)
     if not generate_dockerfile:
-        made.build()
-    return made
+        package.build()
+    return package
 
 
-def _description(made: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
-    views = [model._view for model in made.models]  # pyright: ignore[reportPrivateUsage]
+def _description(package: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
+    views = [model.view for model in package.models]
     return {
         "service": views[0].name if views else "package",
-        "workspace": made.workspace.name,
+        "workspace": package.workspace.name,
         "models": [
             {
                 "name": view.name,
@@ -266,8 +267,8 @@ def _copy_runtime(target: str) -> None:
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(os.path.dirname(os.path.abspath(footplate.__file__)), os.path.join(target, "footplate"),
                     ignore=ignored)  # fmt: skip
-    found = importlib.util.find_spec("azureml")
-    places = list(found.submodule_search_locations or ()) if found else []
+    spec = importlib.util.find_spec("azureml")
+    places = list(spec.submodule_search_locations or ()) if spec else []
     for place in places:
         if os.path.isfile(os.path.join(place, "core", "__init__.py")):
             shutil.copytree(place, os.path.join(target, "azureml"), ignore=ignored)
@@ -281,14 +282,14 @@ def _framework(models: Sequence[Model]) -> str:
     if len(models) != 1:
         raise UserErrorException(f"{len(models)} models were given without code",
                                  hint="give one model, or an InferenceConfig")  # fmt: skip
-    view = models[0]._view  # pyright: ignore[reportPrivateUsage]
-    found = served_without_code(view.framework, [file.path for file in view.files])
-    if found is None:
+    view = models[0].view
+    framework = served_without_code(view.framework, [file.path for file in view.files])
+    if framework is None:
         raise UserErrorException(
             f"model {models[0].id} cannot be served without code: its framework is {view.framework or 'not known'}",
             hint="register it with model_framework, or give an InferenceConfig",
         )
-    return found
+    return framework
 
 
 def _requirements(environment: EnvironmentSpec, framework: Optional[str], is_complete: bool) -> List[str]:
@@ -298,7 +299,7 @@ def _requirements(environment: EnvironmentSpec, framework: Optional[str], is_com
     if environment.builder == "venv":
         return list(environment.requirements)
     if environment.builder == "existing" and framework is not None:
-        return [_pinned(name, environment.interpreter) for name in FRAMEWORKS[framework].packages]
+        return [_pin(name, environment.interpreter) for name in FRAMEWORKS[framework].packages]
     reason = "has conda packages" if environment.builder == "conda" else "is an interpreter of this machine"
     raise WebserviceException(
         f"environment {environment.name!r} {reason}: an image cannot have it",
@@ -306,7 +307,7 @@ def _requirements(environment: EnvironmentSpec, framework: Optional[str], is_com
     )
 
 
-def _pinned(name: str, interpreter: Optional[str]) -> str:
+def _pin(name: str, interpreter: Optional[str]) -> str:
     """Return a package in the version that this interpreter has, if it is the one that would serve."""
     if interpreter not in (None, sys.executable):
         return name

@@ -113,12 +113,12 @@ def profile(
     try:
         service.wait_for_deployment()
         measured = _measure(service, bodies)
-        used = _used(service) if "error" not in measured else {}
+        used = _resources(service) if "error" not in measured else {}
     finally:
         service.delete()
-    asked = {"requestedCpu": cpu, "requestedMemoryInGB": memory_in_gb, "description": description}
-    given = {key: value for key, value in asked.items() if value is not None}
-    details = {"name": name, "createdTime": utc_text(began), **given, **measured, **used}
+    request = {"requestedCpu": cpu, "requestedMemoryInGB": memory_in_gb, "description": description}
+    request = {key: value for key, value in request.items() if value is not None}
+    details = {"name": name, "createdTime": utc_text(began), **request, **measured, **used}
     return ModelProfile(workspace, name, details)
 
 
@@ -150,14 +150,18 @@ def _measure(service: Webservice, bodies: Sequence[bytes]) -> Dict[str, Any]:
     address = urlsplit(str(service.scoring_uri))
     connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=MOST_SECONDS)
     latencies: List[float] = []
-    failed, problem, began, passed = 0, "", time.perf_counter(), 0.0
+    failed = 0
+    problem = ""
+    passed = 0.0
+    began = time.perf_counter()
     try:
         while not _is_enough(len(latencies) + failed, len(bodies), passed):
             status, answer, seconds = _ask(connection, address.path, bodies[(len(latencies) + failed) % len(bodies)])
             if status == 200:
                 latencies.append(seconds)
             else:
-                failed, problem = failed + 1, f"{status}: {answer.decode('utf-8', 'replace')[:500]}"
+                failed += 1
+                problem = f"{status}: {answer.decode('utf-8', 'replace')[:500]}"
             passed = time.perf_counter() - began
     except OSError as error:
         raise WebserviceException(
@@ -198,10 +202,11 @@ def latency_figures(seconds: Sequence[float]) -> Dict[str, float]:
 # ── Resources ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _used(service: Webservice) -> Dict[str, float]:
+def _resources(service: Webservice) -> Dict[str, float]:
     """Return what the replica used at most, and the recommendation; wait for the samples of its machine."""
     api = service.workspace.session.api.metrics
-    run, deadline = service.versions[-1].run, time.monotonic() + SAMPLE_SECONDS
+    run = service.versions[-1].run
+    deadline = time.monotonic() + SAMPLE_SECONDS
     while True:
         series = [one for each in api.read(run, system=True, recursive=True).values() for one in each]
         memory, cores = _highest(series, _MEMORY), _highest(series, _CPU)

@@ -12,13 +12,10 @@ from footplate.sdk import blob_transfer
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.display import notebooks
 from footplate.sdk.display.status_line import transferring
-from footplate.sdk.exceptions import (
-    Kinds,
-    WebserviceException,
-)
+from footplate.sdk.exceptions import Kinds, WebserviceException
 from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
-from footplate.sdk.models.signature import SIGNATURE, changed_signature
+from footplate.sdk.models.signature import SIGNATURE, signature_change
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_text, utc_time
 from footplate.sdk.values.wrong_types import explained
@@ -36,13 +33,14 @@ M = TypeVar("M", bound="RegisteredModel")
 @explained
 class RegisteredModel:
     workspace: Workspace
-    _view: ModelView
+    view: ModelView  # the server's record, as last read
 
     @classmethod
     def from_view(cls: Type[M], workspace: Workspace, view: ModelView) -> M:
         """Return a model without a request."""
         model = object.__new__(cls)
-        model.workspace, model._view = workspace, view
+        model.workspace = workspace
+        model.view = view
         return model
 
     # ── identity ──
@@ -50,37 +48,37 @@ class RegisteredModel:
     @property
     def name(self) -> str:
         """The name."""
-        return self._view.name
+        return self.view.name
 
     @property
     def version(self) -> int:
         """The version, from 1."""
-        return self._view.version
+        return self.view.version
 
     @property
     def id(self) -> str:
         """`name:version`."""
-        return f"{self._view.name}:{self._view.version}"
+        return f"{self.view.name}:{self.view.version}"
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags, as last read from the server."""
-        return dict(self._view.tags)
+        return dict(self.view.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
         """The properties, as last read from the server."""
-        return dict(self._view.properties)
+        return dict(self.view.properties)
 
     @property
     def description(self) -> Optional[str]:
         """The description."""
-        return self._view.description
+        return self.view.description
 
     @property
     def created_time(self) -> datetime:
         """The time of registration."""
-        return utc_time(self._view.created)
+        return utc_time(self.view.created)
 
     @property
     def url(self) -> str:
@@ -90,36 +88,36 @@ class RegisteredModel:
     @property
     def model_framework(self) -> Optional[str]:
         """The framework that it was registered with."""
-        return self._view.framework
+        return self.view.framework
 
     @property
     def model_framework_version(self) -> Optional[str]:
         """The version of the framework."""
-        return self._view.framework_version
+        return self.view.framework_version
 
     @property
     def run_id(self) -> Optional[str]:
         """The id of the run that produced it, or None."""
-        return self._view.run
+        return self.view.run
 
     @property
     def experiment_name(self) -> Optional[str]:
         """The experiment of that run, or None."""
-        return self._view.experiment
+        return self.view.experiment
 
     @property
     def run(self) -> Optional[Run]:
         """The run that produced it, fetched on access."""
-        return self.workspace.get_run(self._view.run) if self._view.run else None
+        return self.workspace.get_run(self.view.run) if self.view.run else None
 
     @property
     def datasets(self) -> Dict[str, List[Any]]:
         """The datasets of the model by purpose: those it was registered with, and those that its run read."""
-        found: Dict[str, List[Any]] = {}
-        for use in self._view.datasets:
+        by_purpose: Dict[str, List[Any]] = {}
+        for use in self.view.datasets:
             if use.purpose not in (SAMPLE_INPUT, SAMPLE_OUTPUT):
-                found.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
-        return found
+                by_purpose.setdefault(use.purpose, []).append(Dataset.get_by_id(self.workspace, use.dataset))
+        return by_purpose
 
     @property
     def sample_input_dataset(self) -> Any:
@@ -132,23 +130,23 @@ class RegisteredModel:
         return self._sample(SAMPLE_OUTPUT)
 
     def _sample(self, purpose: str) -> Any:
-        found = [use.dataset for use in self._view.datasets if use.purpose == purpose]
-        return Dataset.get_by_id(self.workspace, found[0]) if found else None
+        samples = [use.dataset for use in self.view.datasets if use.purpose == purpose]
+        return Dataset.get_by_id(self.workspace, samples[0]) if samples else None
 
     @property
     def resource_configuration(self) -> Optional[ResourceConfiguration]:
         """The resources that a web service of the model gets by default, or None."""
-        return ResourceConfiguration.deserialize(self._view.resources)
+        return ResourceConfiguration.deserialize(self.view.resources)
 
     @property
     def signature(self) -> Dict[str, Any]:
         """The columns of `inputs` and `outputs` with their types, as the samples have them; {} without samples."""
-        return dict(self._view.options.get(SIGNATURE) or {})
+        return dict(self.view.options.get(SIGNATURE) or {})
 
     @property
     def lineage(self) -> Dict[str, Any]:
         """The origin of the model: run, code, environment, datasets, and the model that it was converted from."""
-        view = self._view
+        view = self.view
         return {
             "run": view.run,
             "experiment": view.experiment,
@@ -177,8 +175,8 @@ class RegisteredModel:
         Raises:
             WebserviceException: A file exists.
         """
-        root = os.path.join(target_dir, self._view.root)
-        targets = [(file, os.path.join(target_dir, file.path)) for file in self._view.files]
+        root = os.path.join(target_dir, self.view.root)
+        targets = [(file, os.path.join(target_dir, file.path)) for file in self.view.files]
         overwrite = exist_ok if exists_ok is None else exists_ok
         for _, target in targets:
             if os.path.exists(target) and not overwrite:
@@ -249,11 +247,11 @@ class RegisteredModel:
         """
         samples = sample_input_dataset, sample_output_dataset
         change: Dict[str, Any] = {"datasets": datasets_behind(self.workspace, (), *samples)}
-        change.update(changed_signature(self.signature, *samples))
+        change.update(signature_change(self.signature, *samples))
         if resource_configuration is not None:
             change.update(resources=resource_configuration.serialize())
         if tags is not None:
-            change.update(tags=texts(tags), remove_tags=[key for key in self._view.tags if key not in tags])
+            change.update(tags=texts(tags), remove_tags=[key for key in self.view.tags if key not in tags])
         if description is not None:
             change.update(description=description)
         self._change(**change)
@@ -272,7 +270,7 @@ class RegisteredModel:
         Returns:
             A dict.
         """
-        view = self._view
+        view = self.view
         return {
             "createdTime": utc_text(view.created),
             "description": view.description,
@@ -291,7 +289,7 @@ class RegisteredModel:
 
     def _change(self, **change: Any) -> None:
         models = self.workspace.session.api_for(KINDS).models
-        self._view = models.change(self.workspace.id, self.name, self.version, **change)
+        self.view = models.change(self.workspace.id, self.name, self.version, **change)
 
     def __repr__(self) -> str:
         return (

@@ -53,21 +53,21 @@ def local_files(path: str, child_paths: Optional[Sequence[str]]) -> List[Tuple[s
     """Return `(name in the model, path on disk)` of every file to register; names start with the model's root."""
     if os.path.isfile(path):
         return [(os.path.basename(path), path)]
-    found = [(name, file) for file, name in data_below(path)]
+    files = [(name, file) for file, name in data_below(path)]
     if child_paths:
-        wanted = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
-        found = [(name, file) for name, file in found if any(name == w or name.startswith(w + "/") for w in wanted)]
-    if not found:
+        chosen = [os.path.normpath(child).replace(os.sep, "/") for child in child_paths]
+        files = [(name, file) for name, file in files if any(name == w or name.startswith(w + "/") for w in chosen)]
+    if not files:
         raise WebserviceException(f"{path} contains no files", hint="a model has at least one file")
     root = os.path.basename(path)
-    return [(f"{root}/{name}", file) for name, file in found]
+    return [(f"{root}/{name}", file) for name, file in files]
 
 
 def datasets_behind(
-    workspace: Workspace, given: Any, sample_input: Any, sample_output: Any
+    workspace: Workspace, datasets: Any, sample_input: Any, sample_output: Any
 ) -> Tuple[Tuple[str, str], ...]:
     """Return (purpose, id) of each dataset; `given` is a list of (purpose, dataset)."""
-    named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in given or ()]
+    named: List[Tuple[str, Any]] = [(str(purpose), dataset) for purpose, dataset in datasets or ()]
     named += [(SAMPLE_INPUT, sample_input)] if sample_input is not None else []
     named += [(SAMPLE_OUTPUT, sample_output)] if sample_output is not None else []
     return tuple((purpose, dataset.save(workspace).id) for purpose, dataset in named)

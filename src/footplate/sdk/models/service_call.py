@@ -69,7 +69,7 @@ def _opener(address: str, trusted: Optional[str]) -> urllib.request.OpenerDirect
 
 def _message(text: str) -> str:
     try:
-        found = json.loads(text)
+        answer = json.loads(text)
     except ValueError:
         return text[:2000]
-    return str(cast("Dict[str, Any]", found).get("message", text) if isinstance(found, dict) else text)[:2000]
+    return str(cast("Dict[str, Any]", answer).get("message", text) if isinstance(answer, dict) else text)[:2000]

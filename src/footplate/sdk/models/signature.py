@@ -15,17 +15,17 @@ ROWS = 100
 
 def signature_of(sample_input: Any, sample_output: Any) -> Dict[str, Any]:
     """Return {"signature": {"inputs": columns, "outputs": columns}} for samples that are tables, or nothing."""
-    found = {kind: _columns(kind, sample) for kind, sample in (("inputs", sample_input), ("outputs", sample_output))}
-    known = {kind: columns for kind, columns in found.items() if columns}
-    return {SIGNATURE: known} if known else {}
+    columns = {kind: _columns(kind, sample) for kind, sample in (("inputs", sample_input), ("outputs", sample_output))}
+    signature = {kind: each for kind, each in columns.items() if each}
+    return {SIGNATURE: signature} if signature else {}
 
 
-def changed_signature(before: Dict[str, Any], sample_input: Any, sample_output: Any) -> Dict[str, Any]:
+def signature_change(before: Dict[str, Any], sample_input: Any, sample_output: Any) -> Dict[str, Any]:
     """Return {"options": {"signature": …}} with the columns of the new samples, or nothing if there are none."""
     kinds = {"inputs": sample_input, "outputs": sample_output}
-    kept = {kind: columns for kind, columns in before.items() if kinds.get(kind) is None}
+    unchanged = {kind: columns for kind, columns in before.items() if kinds.get(kind) is None}
     new = signature_of(sample_input, sample_output).get(SIGNATURE, {})
-    return {} if kept == before and not new else {"options": {SIGNATURE: {**kept, **new}}}
+    return {} if unchanged == before and not new else {"options": {SIGNATURE: {**unchanged, **new}}}
 
 
 def _columns(kind: str, sample: Any) -> List[Dict[str, str]]:

@@ -8,20 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
 
 from footplate.api import LONG_POLL
-from footplate.domain.serving.endpoints import (
-    BROKEN,
-    HEALTHY,
-    TRANSITIONING,
-    UNHEALTHY,
-    EndpointView,
-    VersionSpec,
-)
+from footplate.domain.serving.endpoints import BROKEN, TRANSITIONING, EndpointView, VersionSpec
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying, service_call
 from footplate.sdk.models.deployed_service import KINDS, DeployedService, show
-from footplate.sdk.models.deployment_configuration import (
-    WebserviceDeploymentConfiguration,
-)
+from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.values.labels import matches
@@ -29,11 +20,7 @@ from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from footplate.sdk.handles import WorkspaceHandle as Workspace
-    from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
     from footplate.sdk.models.image import ContainerImageConfig, Image
-
-_LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
-
 
 S = TypeVar("S", bound="Webservice")
 
@@ -81,7 +68,7 @@ class Webservice(DeployedService):
     def from_view(cls, workspace: Workspace, view: EndpointView) -> Webservice:
         """Return a service without a request."""
         service = object.__new__(cls)
-        service.workspace, service._view = workspace, view
+        service.workspace, service.view = workspace, view
         return service
 
     # ── Finding and deploying ─────────────────────────────────────────────────────────────────────────────────────────
@@ -113,12 +100,12 @@ class Webservice(DeployedService):
         Returns:
             A list of services.
         """
-        found = [service_of(workspace, view) for view in workspace.session.api_for(KINDS).endpoints.list(workspace.id)]
-        wanted = (compute_type or "").lower()
+        views = workspace.session.api_for(KINDS).endpoints.list(workspace.id)
+        kind = (compute_type or "").lower()
         return [
             service
-            for service in found
-            if wanted in ("", service.compute_type.lower())
+            for service in (service_of(workspace, view) for view in views)
+            if kind in ("", service.compute_type.lower())
             and (model_name is None or any(model.rpartition(":")[0] == model_name for model in service._spec.models))
             and (model_id is None or model_id in service._spec.models)
             and matches(service.tags, tags)
@@ -154,7 +141,7 @@ class Webservice(DeployedService):
                 settings = ContainerImage.image_configuration("score.py", "python")
                 Webservice.deploy(ws, "scoring", ["model.pkl"], settings).wait_for_deployment()
         """
-        models = [Model.register(workspace, path, _model_name(path)) for path in model_paths]
+        models = [Model.register(workspace, path, path.rstrip("/").rpartition("/")[2]) for path in model_paths]
         return Webservice.deploy_from_model(
             workspace, name, models, image_config, deployment_config, deployment_target, overwrite
         )
@@ -237,21 +224,21 @@ class Webservice(DeployedService):
             WebserviceException: The version failed, or the time is over.
         """
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
-        told: Optional[str] = None
+        last_reason: Optional[str] = None
         show(show_output, "Running", end="")
         while self._refresh().state == TRANSITIONING:
-            left = LONG_POLL if deadline is None else deadline - time.monotonic()
-            if left <= 0:
+            seconds = LONG_POLL if deadline is None else deadline - time.monotonic()
+            if seconds <= 0:
                 raise WebserviceException(
                     f"service {self.name} was still {self.state} after {timeout_sec:g} s",
                     hint=f"wait longer, or {service_call.see_logs(self.name)}",
                 )
-            reason = next((version.waiting for version in self._view.versions if version.waiting), None)
-            show(show_output, "." if reason in (None, told) else f"\nWaiting: {reason}\n", end="")
-            told = reason
-            self._refresh(wait=min(left, 5.0))
-        problem = self._view.cause
-        if problem is not None or self._view.state == BROKEN:
+            reason = next((version.waiting for version in self.view.versions if version.waiting), None)
+            show(show_output, "." if reason in (None, last_reason) else f"\nWaiting: {reason}\n", end="")
+            last_reason = reason
+            self._refresh(wait=min(seconds, 5.0))
+        problem = self.view.cause
+        if problem is not None or self.view.state == BROKEN:
             show(show_output, "\nFailed")
             message = problem.message if problem is not None else f"service {self.name} has no version that works"
             last = [line for line in (problem.last_lines if problem is not None else ()) if line.strip()]
@@ -281,16 +268,14 @@ class Webservice(DeployedService):
     @property
     def scoring_uri(self) -> Optional[str]:
         """The address that takes requests; for TensorFlow models as TensorFlow Serving has it."""
-        tail = "score" if self._spec.entry_script or not self._is_tensorflow() else f"v1/models/{self._model()}:predict"
-        return self._address(tail)
+        if self._spec.entry_script or self.models[0].model_framework not in ("TensorFlow", "TfKeras"):
+            return self._address("score")
+        return self._address(f"v1/models/{self._spec.models[0].rpartition(':')[0]}:predict")
 
     @property
     def models(self) -> List[Model]:
         """The models of the version that takes requests."""
         return [Model(self.workspace, id=each) for each in self._spec.models]
-
-    def _is_tensorflow(self) -> bool:
-        return self.models[0].model_framework in ("TensorFlow", "TfKeras")
 
     # ── Using ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,8 +291,8 @@ class Webservice(DeployedService):
         Raises:
             WebserviceException: The service answered with an error, or does not answer.
         """
-        seconds = self._view.settings.limits.timeout_seconds + 10
-        tls = self._view.settings.tls
+        seconds = self.view.settings.limits.timeout_seconds + 10
+        tls = self.view.settings.tls
         trusted = None if tls is None else tls.certificate
         return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds, trusted)
 
@@ -362,10 +347,10 @@ class Webservice(DeployedService):
         settings = config.to_settings(self._refresh().settings)
         api = self.workspace.session.api_for(KINDS).endpoints
         version = self._next_version(config, models, inference_config)
-        certificate = config.certificate(self._view.settings.tls)
-        self._view = api.change(
+        certificate = config.certificate(self.view.settings.tls)
+        self.view = api.change(
             self.workspace.id, self.name, uuid.uuid4().hex,
-            settings=settings if settings != self._view.settings else None, version=version, goal=share, shadow=shadow,
+            settings=settings if settings != self.view.settings else None, version=version, goal=share, shadow=shadow,
             certificate=certificate,
         )  # fmt: skip
 
@@ -377,7 +362,7 @@ class Webservice(DeployedService):
         before: Optional[VersionSpec] = None,
     ) -> Optional[VersionSpec]:
         """Return the version after a change of `before`, by default the newest; None if nothing changes."""
-        old = before or self._view.versions[-1].spec
+        old = before or self.view.versions[-1].spec
         if models is not None or inference_config is not None:
             same = self.models if before is None else [Model(self.workspace, id=each) for each in before.models]
             chosen = list(models) if models is not None else same
@@ -415,7 +400,7 @@ class Webservice(DeployedService):
                 service.split({1: 50, 2: 50})
         """
         api = self.workspace.session.api_for(KINDS).endpoints
-        self._view = api.split(self.workspace.id, self.name, dict(weights))
+        self.view = api.split(self.workspace.id, self.name, dict(weights))
 
     def add_tags(self, tags: Mapping[str, Any]) -> None:
         """Add tags, or replace their values.
@@ -467,7 +452,7 @@ class Webservice(DeployedService):
         Returns:
             A dict.
         """
-        view = self._view
+        view = self.view
         return {
             "name": view.name, "description": view.settings.description, "tags": dict(view.settings.tags),
             "properties": dict(view.settings.properties), "state": view.state, "createdTime": str(self.created_time),
@@ -490,7 +475,3 @@ def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     from footplate.sdk.models import aks_endpoint  # noqa: PLC0415  # its classes derive from the one here
 
     return aks_endpoint.CLASSES[view.settings.kind].from_view(workspace, view)
-
-
-def _model_name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]

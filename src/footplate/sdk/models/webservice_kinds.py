@@ -146,7 +146,7 @@ class LocalWebservice(Webservice):
     @property
     def port(self) -> Optional[int]:
         """The port."""
-        return self._view.settings.port
+        return self.view.settings.port
 
     @property
     def state(self) -> str:
@@ -178,7 +178,7 @@ class LocalWebservice(Webservice):
         Raises:
             WebserviceException: The new version failed, or the service answered with an error or not at all.
         """
-        if self._view.state == TRANSITIONING:
+        if self.view.state == TRANSITIONING:
             self.wait_for_deployment()
         return super().run(input_data)
 
@@ -234,15 +234,15 @@ class LocalWebservice(Webservice):
             def after_an_edit(service: LocalWebservice) -> None:
                 service.reload(wait=True)
         """
-        old = self._view.versions[-1].spec
+        old = self.view.versions[-1].spec
         folder = old.definition.get("source_directory")
         if old.entry_script is None or folder is None:
             raise WebserviceException(f"service {self.name} has no script to reload", hint="use update(models=[…])")
         config = InferenceConfig(old.entry_script, source_directory=str(folder))
-        made = deploying.version_spec(self.workspace, self.models, config, None, old)
-        version = replace(made, environment=old.environment, lock=old.lock, definition=old.definition)
+        reloaded = deploying.version_spec(self.workspace, self.models, config, None, old)
+        version = replace(reloaded, environment=old.environment, lock=old.lock, definition=old.definition)
         api = self.workspace.session.api_for(KINDS).endpoints
-        self._view = api.change(self.workspace.id, self.name, uuid.uuid4().hex, version=version)
+        self.view = api.change(self.workspace.id, self.name, uuid.uuid4().hex, version=version)
         if wait:
             self.wait_for_deployment()
 

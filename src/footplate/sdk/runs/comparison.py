@@ -32,13 +32,13 @@ def _arguments(view: RunView) -> Dict[str, Any]:
     spec = view.spec
     if spec is None or spec.program is None:
         return dict(view.parameters)
-    shown: Dict[str, Any] = {"(script)": spec.program.script, "(target)": spec.target}
+    arguments: Dict[str, Any] = {"(script)": spec.program.script, "(target)": spec.target}
     if not view.parameters:
-        shown["(arguments)"] = " ".join(spec.program.arguments) or spec.program.command
-    shown.update(view.parameters)
-    shown.update({f"${name}": value for name, value in spec.environment_variables.items()})
-    shown["(nodes)"] = str(spec.distribution.node_count)
-    return shown
+        arguments["(arguments)"] = " ".join(spec.program.arguments) or spec.program.command
+    arguments.update(view.parameters)
+    arguments.update({f"${name}": value for name, value in spec.environment_variables.items()})
+    arguments["(nodes)"] = str(spec.distribution.node_count)
+    return arguments
 
 
 def _code(session: Session, before: Optional[str], after: Optional[str]) -> Tuple[locks.Change, ...]:
@@ -58,8 +58,8 @@ def _files(session: Session, snapshot: Optional[str]) -> Dict[str, Tuple[int, st
 def _environment(session: Session, before: RunView, after: RunView) -> Tuple[locks.Change, ...]:
     if before.lock == after.lock or before.lock is None or after.lock is None:
         return changes({"(lock)": before.lock}, {"(lock)": after.lock})
-    found = locks.diff(session.api.locks.of_run(before.id), session.api.locks.of_run(after.id))
-    return tuple(found) or changes({"(lock)": before.lock[:12]}, {"(lock)": after.lock[:12]})
+    packages = locks.diff(session.api.locks.of_run(before.id), session.api.locks.of_run(after.id))
+    return tuple(packages) or changes({"(lock)": before.lock[:12]}, {"(lock)": after.lock[:12]})
 
 
 def _data(session: Session, run: str) -> Dict[str, str]:

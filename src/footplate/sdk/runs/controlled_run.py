@@ -226,7 +226,7 @@ class ControlledRun(StoredRun):
             self._capture = None
         ended_well = isinstance(error, SystemExit) and error.code in (None, 0)
         # The block does not decide how a job ends.
-        if self._refresh().status in run_status.TERMINAL or run_kinds.kind_of(self._view).has_nodes:
+        if self._refresh().status in run_status.TERMINAL or run_kinds.kind_of(self.view).has_nodes:
             recorder.close_recorder(self._session, self._id)
         elif error is None or ended_well:
             self.complete()

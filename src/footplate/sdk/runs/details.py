@@ -25,10 +25,10 @@ def portal_url(session: Session, run_id: str) -> str:
 
 
 def details(session: Session, view: RunView) -> Dict[str, Any]:
-    found = _base(view)
-    found["outputDatasets"] = _written(session, view)
-    found["logFiles"] = {file.path: _address(session, view.id, file) for file in _logs(session, view.id)}
-    return found
+    described = _base(view)
+    described["outputDatasets"] = _written(session, view)
+    described["logFiles"] = {file.path: _address(session, view.id, file) for file in _logs(session, view.id)}
+    return described
 
 
 def _address(session: Session, run_id: str, file: FileView) -> str:
@@ -42,9 +42,9 @@ def _address(session: Session, run_id: str, file: FileView) -> str:
 
 def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
     """Return the details with the contents of the logs instead of their addresses."""
-    found = _base(view)
-    found["logFiles"] = {name: log_text(session, view.id, name) for name in log_names(session, view.id)}
-    return found
+    described = _base(view)
+    described["logFiles"] = {name: log_text(session, view.id, name) for name in log_names(session, view.id)}
+    return described
 
 
 def log_names(session: Session, run_id: str) -> List[str]:
@@ -71,11 +71,11 @@ def detailed_status(view: RunView) -> Dict[str, Any]:
     return {"status": view.status, "details": "; ".join(words)}
 
 
-def failure(view: RunView, found: Dict[str, Any]) -> ActivityFailedException:
+def failure(view: RunView, described: Dict[str, Any]) -> ActivityFailedException:
     """Return the exception that waiting for a failed run raises: one sentence, then the error as JSON."""
     cause = view.outcome.cause if view.outcome else None
     sentence = cause.message if cause else "the run failed"
-    error = found.get("error")
+    error = described.get("error")
     text = f"Activity Failed: {sentence}\n{json.dumps(error, indent=4)}"
     hint = (cause.hint if cause else None) or f"see its output with: footplate runs logs {view.id}"
     return ActivityFailedException(text, error_details=error, hint=hint)
@@ -106,7 +106,7 @@ def _cause_of(error: BaseException, code: Optional[str]) -> Cause:
 
 
 def _base(view: RunView) -> Dict[str, Any]:
-    found: Dict[str, Any] = {
+    described: Dict[str, Any] = {
         "runId": view.id,
         "target": view.target,
         "status": view.status,
@@ -121,11 +121,11 @@ def _base(view: RunView) -> Dict[str, Any]:
         "submittedBy": view.created_by,
     }
     if view.ended is not None:
-        found["endTimeUtc"] = utc_text(view.ended)
+        described["endTimeUtc"] = utc_text(view.ended)
     cause = view.outcome.cause if view.outcome else None
     if cause is not None and view.outcome is not None and view.outcome.kind == "failed":
-        found["error"] = {"error": _error(cause), "time": utc_text(view.ended)}
-    return found
+        described["error"] = {"error": _error(cause), "time": utc_text(view.ended)}
+    return described
 
 
 def _input(each: DataInput) -> Dict[str, Any]:

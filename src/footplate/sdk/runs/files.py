@@ -47,12 +47,12 @@ class Artifact:
 
 def clean_name(name: str) -> str:
     """Normalize a name: `./outputs//x` becomes `outputs/x`. Raise an error if it leads out of the run."""
-    made = posixpath.normpath(str(name).replace(os.sep, "/"))
-    if made in (".", "..") or made.startswith(("/", "../")):
+    path = posixpath.normpath(str(name).replace(os.sep, "/"))
+    if path in (".", "..") or path.startswith(("/", "../")):
         raise UserErrorException(
             f"{name!r} is not the name of a file in a run", hint="use a name such as outputs/x.pkl"
         )
-    return made
+    return path
 
 
 # ── up ──
@@ -82,7 +82,7 @@ def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
     upload(session, run_id, [(posixpath.join(name, below), file) for file, below in data_below(path)])
 
 
-def tracked(folder: str) -> Tracked:
+def track(folder: str) -> Tracked:
     prefix = os.path.basename(folder.rstrip("/")) if os.path.isabs(folder) else os.path.normpath(folder)
     return Tracked(os.path.abspath(folder), prefix)
 
@@ -118,12 +118,13 @@ def _name_inside(path: str) -> str:
 
 def _new_name(stem: str) -> str:
     """Return a file name that this process has not used: two images in the same second are two files."""
-    made, count = f"{stem}.png", 1
-    while made in _drawn:
+    name = f"{stem}.png"
+    count = 1
+    while name in _drawn:
         count += 1
-        made = f"{stem}_{count}.png"
-    _drawn.add(made)
-    return made
+        name = f"{stem}_{count}.png"
+    _drawn.add(name)
+    return name
 
 
 def _check_image(path: str) -> None:
@@ -151,15 +152,15 @@ def names(session: Session, run_id: str) -> List[str]:
 
 def download(session: Session, run_id: str, name: str, target: Optional[str]) -> None:
     """Download a file to `target`, or into it if it is a folder; by default into the current directory."""
-    wanted = clean_name(name)
-    found = [file for file in listing(session, run_id, wanted) if file.path == wanted]
-    if not found:
+    path = clean_name(name)
+    matching = [file for file in listing(session, run_id, path) if file.path == path]
+    if not matching:
         raise _not_there(session, run_id, f"file {name!r}")
-    base = posixpath.basename(wanted)
+    base = posixpath.basename(path)
     place = base if target is None else os.fspath(target)
     if target is not None and (os.path.isdir(place) or place.endswith(("/", os.sep))):
         place = os.path.join(place, base)
-    _fetch(session, run_id, [(found[0], place)])
+    _fetch(session, run_id, [(matching[0], place)])
 
 
 def download_many(
@@ -170,27 +171,27 @@ def download_many(
     paths: Optional[Sequence[str]],
     append_prefix: bool,
 ) -> None:
-    found, above = _with_prefix(session, run_id, prefix)
+    views, above = _with_prefix(session, run_id, prefix)
     if paths is not None:
-        if len(paths) != len(found):
+        if len(paths) != len(views):
             raise UserErrorException(
-                f"{len(paths)} output_paths were given for {len(found)} files", hint="pass one path for each file"
+                f"{len(paths)} output_paths were given for {len(views)} files", hint="pass one path for each file"
             )
         targets = list(paths)
     else:
         keep = append_prefix or folder is None
-        targets = [file.path if keep else file.path[len(above) :].lstrip("/") for file in found]
-    _fetch(session, run_id, [(file, os.path.join(folder or ".", target)) for file, target in zip(found, targets)])
+        targets = [file.path if keep else file.path[len(above) :].lstrip("/") for file in views]
+    _fetch(session, run_id, [(file, os.path.join(folder or ".", target)) for file, target in zip(views, targets)])
 
 
 def download_logs(session: Session, run_id: str, folder: str) -> List[str]:
-    found = [file for file in listing(session, run_id) if file.path.startswith(LOG_FOLDERS)]
-    targets = [(file, os.path.join(folder, file.path)) for file in found]
+    logs = [file for file in listing(session, run_id) if file.path.startswith(LOG_FOLDERS)]
+    targets = [(file, os.path.join(folder, file.path)) for file in logs]
     _fetch(session, run_id, targets)
     return [path for _, path in targets]
 
 
-def populated(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[str, Any]:
+def populate(session: Session, run_id: str, values: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the metrics with `Artifact` objects instead of artifact URIs."""
     start = artifact_uri(run_id, "")
 
@@ -208,27 +209,27 @@ def _with_prefix(session: Session, run_id: str, prefix: Optional[str]) -> Tuple[
     """Return the files below a folder, or else those whose names start with `prefix`, and their common parent."""
     if not prefix:
         return listing(session, run_id), ""
-    wanted = clean_name(prefix)
-    found = listing(session, run_id, wanted)
-    if not found:
+    path = clean_name(prefix)
+    matching = listing(session, run_id, path)
+    if not matching:
         raise _not_there(session, run_id, f"file that starts with {prefix!r}")
-    below = [file for file in found if file.path.startswith(wanted + "/")]
-    return (below, wanted) if below else (found, posixpath.dirname(wanted))
+    below = [file for file in matching if file.path.startswith(path + "/")]
+    return (below, path) if below else (matching, posixpath.dirname(path))
 
 
 def _not_there(session: Session, run_id: str, what: str) -> UserErrorException:
     have = names(session, run_id)
     more = f", and {len(have) - _SHOWN} more" if len(have) > _SHOWN else ""
-    shown = f"{', '.join(have[:_SHOWN]) or 'no files yet'}{more}"
+    listed = f"{', '.join(have[:_SHOWN]) or 'no files yet'}{more}"
     hint = "files in ./outputs are uploaded when the run ends; list them with run.get_file_names()"
-    return UserErrorException(f"run {run_id} has no {what}; it has: {shown}", hint=hint)
+    return UserErrorException(f"run {run_id} has no {what}; it has: {listed}", hint=hint)
 
 
-def _fetch(session: Session, run_id: str, wanted: Sequence[Tuple[FileView, str]]) -> None:
+def _fetch(session: Session, run_id: str, downloads: Sequence[Tuple[FileView, str]]) -> None:
     """Download files to paths on this machine."""
-    what = wanted[0][0].path if len(wanted) == 1 else f"{len(wanted)} files"
-    with transferring(f"downloading {what}", sum(file.size for file, _ in wanted)) as passing:
-        for file, target in wanted:
+    what = downloads[0][0].path if len(downloads) == 1 else f"{len(downloads)} files"
+    with transferring(f"downloading {what}", sum(file.size for file, _ in downloads)) as passing:
+        for file, target in downloads:
             fetch_file(session, run_id, file, target, passing)
 
 

@@ -38,11 +38,11 @@ def absolute(where: str) -> str:
         return render(parse(where, time.time()))
 
 
-def _filter(what: str, wanted: Filter) -> List[str]:
-    if wanted is None:
+def _filter(what: str, labels: Filter) -> List[str]:
+    if labels is None:
         return []
-    if isinstance(wanted, str):
-        return [label_filter(wanted)]
-    if isinstance(wanted, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        return [label_filter(str(key), value) for key, value in wanted.items()]
-    raise UserErrorException(f"{what} is {wanted!r}", hint="pass a key as a string, or a dictionary")
+    if isinstance(labels, str):
+        return [label_filter(labels)]
+    if isinstance(labels, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return [label_filter(str(key), value) for key, value in labels.items()]
+    raise UserErrorException(f"{what} is {labels!r}", hint="pass a key as a string, or a dictionary")

@@ -35,11 +35,11 @@ class RunHandle:
         self._experiment = experiment
         self._id = run_id
         self._known: Optional[RunView] = None
-        self._outputs = files.tracked(outputs) if outputs is not None else None
+        self._outputs = files.track(outputs) if outputs is not None else None
         self._capture: Optional[Capture] = None
-        if self._view.experiment != experiment.name:
+        if self.view.experiment != experiment.name:
             raise UserErrorException(
-                f"run {run_id} is in experiment {self._view.experiment!r}, not in {experiment.name!r}",
+                f"run {run_id} is in experiment {self.view.experiment!r}, not in {experiment.name!r}",
                 hint="find it with workspace.get_run(run_id)",
             )
 
@@ -47,14 +47,18 @@ class RunHandle:
     def from_view(cls: Type[H], experiment: ExperimentHandle, view: RunView, outputs: Optional[str] = None) -> H:
         """Return a run without a request. `outputs` is the directory whose files it uploads when it ends."""
         run = object.__new__(cls)
-        run._experiment, run._id, run._known = experiment, view.id, view
-        run._outputs, run._capture = files.tracked(outputs) if outputs is not None else None, None
+        run._experiment = experiment
+        run._id = view.id
+        run._known = view
+        run._outputs = files.track(outputs) if outputs is not None else None
+        run._capture = None
         return run
 
     # ── identity ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def _view(self) -> RunView:
+    def view(self) -> RunView:
+        """The server's record of the run, as last read."""
         if self._known is None:
             self._refresh()
         assert self._known is not None
@@ -76,17 +80,17 @@ class RunHandle:
     @property
     def number(self) -> int:
         """The run's number in its experiment, from 1."""
-        return self._view.number
+        return self.view.number
 
     @property
     def name(self) -> Optional[str]:
         """The name that the run was started with, or None."""
-        return self._view.name
+        return self.view.name
 
     @property
     def display_name(self) -> Optional[str]:
         """The name shown in lists. Assigning to it renames the run."""
-        return self._view.display_name
+        return self.view.display_name
 
     @display_name.setter
     def display_name(self, value: str) -> None:
@@ -95,7 +99,7 @@ class RunHandle:
     @property
     def description(self) -> Optional[str]:
         """A text about the run. Assigning to it changes the text."""
-        return self._view.description
+        return self.view.description
 
     @description.setter
     def description(self, value: str) -> None:
@@ -104,7 +108,7 @@ class RunHandle:
     @property
     def type(self) -> Optional[str]:
         """The kind of the run, such as `azureml.scriptrun` or `hyperdrive`; None for a run of a notebook."""
-        return self._view.type
+        return self.view.type
 
     @property
     def status(self) -> str:
@@ -114,7 +118,7 @@ class RunHandle:
     @property
     def attempt(self) -> int:
         """The number of the current attempt: 1, plus one for each restart."""
-        return self._view.attempt
+        return self.view.attempt
 
     def get_status(self) -> str:
         """Return the current status.
@@ -124,14 +128,14 @@ class RunHandle:
         Returns:
             A state such as `Queued`, `Running`, `Completed`, `Failed` or `Canceled`.
         """
-        known = self._known
+        view = self._known
         if (
-            known is None
-            or known.status not in run_status.TERMINAL
-            or (run_kinds.kind_of(known).can_restart and known.status != "Completed")
+            view is None
+            or view.status not in run_status.TERMINAL
+            or (run_kinds.kind_of(view).can_restart and view.status != "Completed")
         ):
             self._refresh()
-        return self._view.status
+        return self.view.status
 
     def get_portal_url(self) -> str:
         """Return the address of the run: on one machine a `footplate://` name, otherwise a URL.
@@ -154,30 +158,29 @@ class RunHandle:
         return list(self._session.api.runs.story(self._id))
 
     def __str__(self) -> str:
-        view, status = self._view, self._shown_status()
+        view = self.view
+        status = run_status.shown(view.status, view.waiting)
         return f"Run(Experiment: {view.experiment},\nId: {self.id},\nType: {self.type},\nStatus: {status})"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        view = self._view
-        columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or ""}
-        return notebooks.row({**columns, "Status": self._shown_status(), "Details": f"footplate runs show {view.id}"})
-
-    def _shown_status(self) -> str:
-        return run_status.shown(self._view.status, self._view.waiting)
+        view = self.view
+        status = run_status.shown(view.status, view.waiting)
+        columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": status}
+        return notebooks.row({**columns, "Details": f"footplate runs show {view.id}"})
 
     # ── tags and properties ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags, as last read from the server."""
-        return dict(self._view.tags)
+        return dict(self.view.tags)
 
     @property
     def properties(self) -> Dict[str, str]:
         """The properties, as last read from the server."""
-        return dict(self._view.properties)
+        return dict(self.view.properties)
 
     def get_tags(self) -> Dict[str, Optional[str]]:
         """Read the tags from the server.

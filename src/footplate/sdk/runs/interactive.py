@@ -44,9 +44,9 @@ def start_logging(
     spec = RunSpec(experiment.name, INTERACTIVE, name=name, display_name=display_name, tags=texts(tags))
     diff = b""
     if snapshot_directory is not None:
-        taken = snapshots.take(session, snapshot_directory)
-        spec = replace(spec, snapshot=taken.id, properties=taken.properties)
-        diff = taken.diff
+        snapshot = snapshots.take(session, snapshot_directory)
+        spec = replace(spec, snapshot=snapshot.id, properties=snapshot.properties)
+        diff = snapshot.diff
     tracked = None if outputs is False else OUTPUTS if outputs in (None, True) else str(outputs)
     if tracked is not None:
         os.makedirs(tracked, exist_ok=True)
@@ -77,12 +77,12 @@ def child_tags(
         )
     if isinstance(tag_values, str):
         raise UserErrorException(f"tag_values is {tag_values!r}", hint=f"pass a list: tag_values=[{tag_values!r}]")
-    wanted = len(tag_values) if tag_values is not None else count
-    if not isinstance(wanted, int) or not 1 <= wanted <= MOST_CHILDREN:
+    number = len(tag_values) if tag_values is not None else count
+    if not isinstance(number, int) or not 1 <= number <= MOST_CHILDREN:
         raise UserErrorException(
-            f"{wanted!r} children cannot be created", hint=f"create 1 to {MOST_CHILDREN} at a time"
+            f"{number!r} children cannot be created", hint=f"create 1 to {MOST_CHILDREN} at a time"
         )
-    values: Iterable[Any] = tag_values if tag_values is not None else range(wanted)
+    values: Iterable[Any] = tag_values if tag_values is not None else range(number)
     key = CHILD_NUMBER if tag_key is None else tag_key
     return [{key: None if value is None else str(value)} for value in values]
 

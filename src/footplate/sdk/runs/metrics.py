@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, 
 from footplate.domain.floats import untag_float
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
+from footplate.sdk.values.wrong_types import type_words
 
 if TYPE_CHECKING:
     import logging
@@ -27,12 +28,12 @@ def scalar(value: Any, name: object) -> Scalar:
     plain = _plain(value)
     if plain is not _NOT_PLAIN:
         return plain
+    kind = type_words(value)
     if isinstance(value, (list, range)) or hasattr(value, "__next__"):
         raise UserErrorException(
-            f"metric {name!r} is {_kind_of(value)}, but log takes a single value",
-            hint="log several values with log_list",
+            f"metric {name!r} is {kind}, but log takes a single value", hint="log several values with log_list"
         )
-    logging.getLogger(__name__).warning("metric %r is %s; its repr is logged", name, _kind_of(value))
+    logging.getLogger(__name__).warning("metric %r is %s; its repr is logged", name, kind)
     return repr(value)
 
 
@@ -46,19 +47,19 @@ def named_values(name: Any, value: Any) -> List[Tuple[str, Any]]:
 
 
 def _flat(prefix: str, values: Dict[Any, Any]) -> List[Tuple[str, Any]]:
-    found: List[Tuple[str, Any]] = []
+    flat: List[Tuple[str, Any]] = []
     for key, value in values.items():
         if isinstance(value, dict):
-            found += _flat(f"{prefix}{key}/", cast("Dict[Any, Any]", value))
+            flat += _flat(f"{prefix}{key}/", cast("Dict[Any, Any]", value))
         else:
-            found.append((f"{prefix}{key}", value))
-    return found
+            flat.append((f"{prefix}{key}", value))
+    return flat
 
 
 def scalars(values: Any, name: str) -> List[Scalar]:
     """Return the elements of an iterable, each of which must be a scalar."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise AzureMLException(f"metric {name!r} is {_kind_of(values)}", hint="log_list takes a list")
+        raise AzureMLException(f"metric {name!r} is {type_words(values)}", hint="log_list takes a list")
     return [_cell(value, name) for value in cast("Iterable[Any]", values)]
 
 
@@ -71,17 +72,17 @@ def row(columns: Mapping[str, Any], name: str) -> Dict[str, Scalar]:
 def table(columns: Any, name: str) -> Dict[str, List[Scalar]]:
     """Return a dictionary of lists of equal length; a bare scalar counts as a list of one."""
     if not isinstance(columns, Mapping):
-        raise AzureMLException(f"table {name!r} is {_kind_of(columns)}", hint="log_table takes a dict of lists")
-    made: Dict[str, List[Scalar]] = {}
+        raise AzureMLException(f"table {name!r} is {type_words(columns)}", hint="log_table takes a dict of lists")
+    lists: Dict[str, List[Scalar]] = {}
     for key, value in cast("Mapping[Any, Any]", columns).items():
         plain = _plain(value)
-        made[str(key)] = scalars(value, f"{name}.{key}") if plain is _NOT_PLAIN else [cast("Scalar", plain)]
-    lengths = {key: len(values) for key, values in made.items()}
+        lists[str(key)] = scalars(value, f"{name}.{key}") if plain is _NOT_PLAIN else [cast("Scalar", plain)]
+    lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
         raise AzureMLException(
             f"the columns of table {name!r} differ in length: {lengths}", hint="make all columns equally long"
         )
-    return made
+    return lists
 
 
 def json_document(value: Any, name: str) -> str:
@@ -113,9 +114,9 @@ def _plain(value: Any) -> Any:
         return None
     item = getattr(value, "item", None)
     if callable(item) and _elements(value) == 1:
-        found = item()
-        if isinstance(found, (bool, int, float, str)):
-            return _plain(found)
+        scalar_value = item()
+        if isinstance(scalar_value, (bool, int, float, str)):
+            return _plain(scalar_value)
     if isinstance(value, numbers.Integral):
         return int(value)
     if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal":
@@ -137,7 +138,7 @@ def _cell(value: Any, name: str) -> Scalar:
     plain = _plain(value)
     if plain is _NOT_PLAIN:
         raise AzureMLException(
-            f"metric {name!r} holds {value!r}, which is {_kind_of(value)}",
+            f"metric {name!r} holds {value!r}, which is {type_words(value)}",
             hint="use numbers, strings, booleans or None",
         )
     return plain
@@ -146,12 +147,7 @@ def _cell(value: Any, name: str) -> Scalar:
 def _json_default(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{_kind_of(value)} is not JSON")
-
-
-def _kind_of(value: Any) -> str:
-    noun = type(value).__name__
-    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+    raise TypeError(f"{type_words(value)} is not JSON")
 
 
 # ── What get_metrics gives back ───────────────────────────────────────────────────────────────────────────────────────

@@ -184,7 +184,9 @@ def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]]
         if ship is not None:
             ship()
         else:
-            _ship_what_is_left(session, folder, record)
+            JournalDirectory(session, str(record["run"]), folder).ship(finished=True)
+            for watched, prefix in record["watches"]:
+                LogDirectory(session, str(record["run"]), watched, prefix).ship()
         shutil.rmtree(folder)
         os.rmdir(os.path.dirname(folder))
     except FileNotFoundError:
@@ -195,12 +197,6 @@ def _take_over(session: Session, folder: str, ship: Optional[Callable[[], None]]
         _log.debug("other processes still use the spool of the run: %s", error)
     finally:
         lock.close()
-
-
-def _ship_what_is_left(session: Session, folder: str, record: Dict[str, Any]) -> None:
-    JournalDirectory(session, str(record["run"]), folder).ship(finished=True)
-    for watched, prefix in record["watches"]:
-        LogDirectory(session, str(record["run"]), watched, prefix).ship()
 
 
 def _read_record(folder: str) -> Dict[str, Any]:

@@ -36,20 +36,20 @@ class Taken:
     diff: bytes
 
 
-def take(session: Session, folder: str, kept: Sequence[str] = ()) -> Taken:
+def take(session: Session, folder: str, kept_folders: Sequence[str] = ()) -> Taken:
     """Store the folder and read git's state meanwhile. Unchanged files are not read again.
 
     `kept` are the directories whose files the run will keep: a notice counts those that are there already.
     """
     if "\0" in folder:
         raise SnapshotException(f"the folder is {folder!r}", hint="remove the NUL character")
-    asked: List[git.Provenance] = []
-    asking = threading.Thread(target=lambda: asked.append(git.provenance(folder)), daemon=True)
+    provenances: List[git.Provenance] = []
+    asking = threading.Thread(target=lambda: provenances.append(git.provenance(folder)), daemon=True)
     asking.start()
     with translating(_KINDS):
-        digest = _store(session, folder, kept)
+        digest = _store(session, folder, kept_folders)
     asking.join()
-    facts, diff = asked[0] if asked else git.Provenance({}, b"")
+    facts, diff = provenances[0] if provenances else git.Provenance({}, b"")
     properties = {f"azureml.git.{name}": value for name, value in facts.items()}
     properties.update({f"mlflow.source.git.{_MLFLOW[n]}": value for n, value in facts.items() if n in _MLFLOW})
     return Taken(digest, {"ContentSnapshotId": digest, **properties}, diff)
@@ -92,21 +92,21 @@ def restore_folder(session: Session, snapshot: str, folder: str) -> int:
         return sum(entry.type == source_tree.FILE for entry in source_tree.parse_manifest(manifest))
 
 
-def _store(session: Session, folder: str, kept: Sequence[str]) -> str:
+def _store(session: Session, folder: str, kept_folders: Sequence[str]) -> str:
     home = home_folder()
     cache = StatCache.for_folder(os.path.join(home, "cache", "stat"), folder)
     tree = source_tree.scan(folder, cache=cache, home=home)
-    for notice in [*tree.news, *notices(tree, kept)]:
+    for notice in [*tree.news, *notices(tree, kept_folders)]:
         warn_caller(notice)
     return source_tree.store(tree, blob_transfer.store_of(session))
 
 
-def notices(tree: source_tree.SourceTree, kept: Sequence[str]) -> List[str]:
+def notices(tree: source_tree.SourceTree, kept_folders: Sequence[str]) -> List[str]:
     """Return sentences about early files in directories that the run will keep, and about a large snapshot."""
     notices: List[str] = []
-    early = tree.sizes(kept)
+    early = tree.sizes(kept_folders)
     if early:
-        folders = " and ".join(f"{name}/" for name in kept if tree.sizes([name]))
+        folders = " and ".join(f"{name}/" for name in kept_folders if tree.sizes([name]))
         words = f"the snapshot has {_amount(early)} in {folders}, which the run can read"
         notices.append(f"{words}; its outputs are the files that it writes; {_LEAVE_OUT}")
     sizes = {} if tree.is_known else tree.sizes()  # an unchanged folder was reported before

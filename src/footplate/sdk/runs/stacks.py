@@ -19,19 +19,20 @@ def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
     """Return the answers of all nodes, or after `timeout` those that arrived; raise if there are none."""
     if not 0 <= timeout < float("inf"):
         raise UserErrorException(f"the timeout is {timeout:g}", hint="give a number of seconds, 0 or more")
-    key, deadline = os.urandom(8).hex(), time.monotonic() + timeout
+    key = os.urandom(8).hex()
+    deadline = time.monotonic() + timeout
     while True:
         wait = max(0.0, min(_WAIT, deadline - time.monotonic()))
-        found = session.api.runs.stacks(run_id, key, wait)
-        if not found.missing:
-            return list(found.processes)
+        stacks = session.api.runs.stacks(run_id, key, wait)
+        if not stacks.missing:
+            return list(stacks.processes)
         if time.monotonic() >= deadline:
             break
-    nodes = ", ".join(str(node) for node in found.missing)
-    if not found.processes:
+    nodes = ", ".join(str(node) for node in stacks.missing)
+    if not stacks.processes:
         raise AzureMLException(
             f"no node of run {run_id} answered within {timeout:g} seconds (nodes: {nodes})",
             hint="a swapping node may need longer: increase timeout_seconds",
         )
     _log.warning("nodes %s of run %s did not answer within %g seconds", nodes, run_id, timeout)
-    return list(found.processes)
+    return list(stacks.processes)

@@ -56,14 +56,14 @@ class StoredRun(LoggingRun):
         if recursive:
             recorder.flush_all(self._session)
         shipping.recover_run(self._session, self._id)
-        found = self._session.api.metrics.read(self._id, name=name, recursive=recursive)
+        series_by_run = self._session.api.metrics.read(self._id, name=name, recursive=recursive)
         if recursive and run_type is not None:
-            below = self._session.api.runs.list(self._view.workspace, ancestor=self._id, parent="any", type=run_type)
-            wanted = {self._id if self.type == run_type else None, *(view.id for view in below)}
-            found = {run: series for run, series in found.items() if run in wanted}
-        shaped = {run: metrics.shapes(series, run) for run, series in found.items()}
+            below = self._session.api.runs.list(self.view.workspace, ancestor=self._id, parent="any", type=run_type)
+            chosen = {self._id if self.type == run_type else None, *(view.id for view in below)}
+            series_by_run = {run: series for run, series in series_by_run.items() if run in chosen}
+        shaped = {run: metrics.shapes(series, run) for run, series in series_by_run.items()}
         if populate:
-            shaped = {run: files.populated(self._session, run, values) for run, values in shaped.items()}
+            shaped = {run: files.populate(self._session, run, values) for run, values in shaped.items()}
         return {run: values for run, values in shaped.items() if values} if recursive else shaped.get(self._id, {})
 
     # ── files ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -208,13 +208,13 @@ class StoredRun(LoggingRun):
         """
         if self._refresh().snapshot:
             raise SnapshotException(
-                f"run {self._id} has a snapshot already: {self._view.snapshot}",
+                f"run {self._id} has a snapshot already: {self.view.snapshot}",
                 hint="a run has one snapshot; start another run",
             )
-        taken = snapshots.take(self._session, os.fspath(path))
+        snapshot = snapshots.take(self._session, os.fspath(path))
         kinds: Kinds = {"conflict": SnapshotException}
-        self._known = self._session.api_for(kinds).runs.set_snapshot(self._id, taken.id)
-        return taken.id
+        self._known = self._session.api_for(kinds).runs.set_snapshot(self._id, snapshot.id)
+        return snapshot.id
 
     def get_snapshot_id(self) -> str:
         """Return the id of the run's snapshot.
@@ -228,7 +228,7 @@ class StoredRun(LoggingRun):
         Example:
             print(run.get_snapshot_id())
         """
-        snapshot = self._view.snapshot or self._refresh().snapshot
+        snapshot = self.view.snapshot or self._refresh().snapshot
         if not snapshot:
             raise SnapshotException(f"run {self._id} has no snapshot", hint="take one with run.take_snapshot(path)")
         return snapshot

@@ -97,7 +97,7 @@ class _Follower:
             view = news.run
             self._show(news, quiet=view.version == version and not news.text)
             version = view.version
-            if news.text or self._script_begins(view):
+            if news.text or self._switch_to_script(view):
                 continue
             if view.status in run_status.TERMINAL:
                 self._summarize(view)
@@ -124,8 +124,8 @@ class _Follower:
             self._run, version=version, log=self._log, offset=self._offset, wait=LONG_POLL
         )
 
-    def _script_begins(self, view: RunView) -> bool:
-        """Whether to switch from the log of the environment build to that of the script."""
+    def _switch_to_script(self, view: RunView) -> bool:
+        """Switch from the log of the environment build to that of the script, if that begins; return whether it did."""
         if view.started is None or view.spec is None or not kind_of(view).has_nodes:
             return False
         log = first_log(view.spec.distribution)
@@ -135,7 +135,8 @@ class _Follower:
         return True
 
     def _switch(self, log: str) -> None:
-        self._log, self._offset = log, 0
+        self._log = log
+        self._offset = 0
         title = f"Streaming {log}"
         self._end_line()
         self._say(f"\n{title}\n{'=' * len(title)}\n\n")

@@ -42,7 +42,7 @@ def start_group(
     workspace = experiment.workspace
     view = workspace.session.api.runs.submit(workspace.id, chosen, spec, user_name())
     for key, script in prepared.items():
-        script.data.submitted(f"{chosen}_{key}")
+        script.data.record_submission(f"{chosen}_{key}")
     for script in list(prepared.values())[:1]:  # one source folder, one diff; several would hide each other
         snapshots.keep_diff(workspace.session, chosen, script.diff)
     return view

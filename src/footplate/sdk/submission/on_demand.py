@@ -27,13 +27,13 @@ def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunS
     name = "vm-" + re.sub(r"[^a-z0-9]+", "-", size.lower()).strip("-")
     nodes = spec.distribution.node_count
     try:
-        found = ComputeTarget(workspace, name)
+        cluster = ComputeTarget(workspace, name)
     except ComputeTargetException:
-        asked = AmlCompute.provisioning_configuration(
+        sizes = AmlCompute.provisioning_configuration(
             size, config.amlcompute.vm_priority or "dedicated", max_nodes=nodes
         )
-        ComputeTarget.create(workspace, name, asked)
+        ComputeTarget.create(workspace, name, sizes)
     else:
-        if found.scale_settings.maximum_node_count < nodes:
-            found.update(max_nodes=nodes)
+        if cluster.scale_settings.maximum_node_count < nodes:
+            cluster.update(max_nodes=nodes)
     return replace(spec, target=name)

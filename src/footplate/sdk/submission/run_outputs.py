@@ -26,7 +26,8 @@ def outputs_datapath(workspace: Workspace, run_id: str) -> DataPath:
         raise UserErrorException(
             f"run {run_id} has no outputs", hint="wait until it has ended: run.wait_for_completion()"
         )
-    datastore, path = Datastore.get_default(workspace), f"azureml/ExperimentRun/dcid.{run_id}/{_OUTPUTS}"
+    datastore = Datastore.get_default(workspace)
+    path = f"azureml/ExperimentRun/dcid.{run_id}/{_OUTPUTS}"
     with tempfile.TemporaryDirectory(prefix="footplate-outputs-") as folder:
         files.download_many(workspace.session, run_id, f"{_OUTPUTS}/", folder, None, True)
         datastore.upload(os.path.join(folder, _OUTPUTS), path, overwrite=True, show_progress=False)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
 from footplate.sdk.config.run_data import ConfiguredData
-from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, listed, to_run_spec
+from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, list_arguments, to_run_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
@@ -45,10 +45,11 @@ def submit_script(
             f"submit does not accept {', '.join(sorted(unknown))}", hint="a ScriptRunConfig takes run_id= and tags="
         )
     script = prepare_script(experiment, config)
-    workspace, chosen = experiment.workspace, run_id or new_run_id(experiment.name)
+    workspace = experiment.workspace
+    chosen = run_id or new_run_id(experiment.name)
     spec = replace(script.spec, parent=parent, tags=texts(tags))
     view = workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
-    script.data.submitted(chosen)
+    script.data.record_submission(chosen)
     snapshots.keep_diff(workspace.session, chosen, script.diff)
     return view
 
@@ -72,8 +73,8 @@ def prepare_script(experiment: Experiment, config: ScriptRunConfig) -> PreparedS
     spec = to_run_spec(config, experiment.name, data)
     if spec.target == VM_SIZE_TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
-    taken = snapshots.take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
-    return PreparedScript(replace(spec, snapshot=taken.id, properties=taken.properties), data, taken.diff)
+    snapshot = snapshots.take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
+    return PreparedScript(replace(spec, snapshot=snapshot.id, properties=snapshot.properties), data, snapshot.diff)
 
 
 def rerun(
@@ -100,7 +101,7 @@ def rerun(
         properties=dict(before.spec.properties, **{RERUN_OF: original}),
     )
     if arguments is not None:
-        spec = _with_arguments(spec, listed(arguments))
+        spec = _with_arguments(spec, list_arguments(arguments))
     chosen = run_id or new_run_id(experiment.name)
     return workspace.session.api_for(_KINDS).runs.submit(workspace.id, chosen, spec, user_name())
 

@@ -127,8 +127,8 @@ class HyperDriveConfig:
         self.policy = policy if policy is not None else NoTerminationPolicy()
         self.estimator = estimator
         self.run_config = run_config
-        self.resume_from = _listed(resume_from)
-        self.resume_child_runs = _listed(resume_child_runs)
+        self.resume_from = _as_list(resume_from)
+        self.resume_child_runs = _as_list(resume_child_runs)
         self.custom_run_id = custom_run_id
         self.objectives = {name: _goal(goal) for name, goal in (objectives or {}).items()}
         self.constraints = tuple(constraints)
@@ -231,10 +231,10 @@ def HyperDriveRunConfig(  # Azure's older name for a function that looks like a 
 
 
 def _check_target(estimator: Any, run_config: Any, pipeline: Any) -> None:
-    given = [value for value in (estimator, run_config, pipeline) if value is not None]
-    if len(given) != 1:
+    targets = [value for value in (estimator, run_config, pipeline) if value is not None]
+    if len(targets) != 1:
         raise HyperDriveConfigException(
-            f"{len(given)} of estimator, run_config and pipeline are given", hint="give exactly one of them"
+            f"{len(targets)} of estimator, run_config and pipeline are given", hint="give exactly one of them"
         )
     if pipeline is not None:
         raise HyperDriveConfigException("Footplate has no pipelines", hint="give run_config=ScriptRunConfig(…)")
@@ -269,7 +269,7 @@ def _at_least_one(name: str, value: Any) -> int:
     return value
 
 
-def _listed(value: Any) -> List[Any]:
+def _as_list(value: Any) -> List[Any]:
     if value is None:
         return []
     return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]

@@ -52,32 +52,32 @@ def _optuna() -> Any:
 
 
 def _values_by_name(trials: Sequence[TrialView]) -> Dict[str, List[Any]]:
-    found: Dict[str, List[Any]] = {}
+    values: Dict[str, List[Any]] = {}
     for trial in trials:
         for name, value in trial.parameters.items():
-            found.setdefault(name, []).append(value)
-    return found
+            values.setdefault(name, []).append(value)
+    return values
 
 
 def _frozen(
     optuna: Any, sweep: SweepSpec, trial: TrialView, series: Sequence[float], values: Mapping[str, List[Any]]
 ) -> Any:
     applied = {name: search_space.unconditional(name, sweep.space[name], trial.parameters) for name in trial.parameters}
-    made = optuna.trial.create_trial(
+    frozen = optuna.trial.create_trial(
         state=_state(optuna, trial),
         values=list(trial.values) or None,
         params={name: _value(value) for name, value in trial.parameters.items()},
         distributions={
             name: _distribution(optuna.distributions, kind, arguments, values[name])
-            for name, (kind, arguments) in ((n, found) for n, found in applied.items() if found is not None)
+            for name, (kind, arguments) in ((n, pair) for n, pair in applied.items() if pair is not None)
         },
         intermediate_values={step: value for step, value in enumerate(series) if len(sweep.objectives) == 1},
         constraints=_violations(sweep, trial),
         user_attrs={"run": trial.run, "status": trial.status, "stopped": trial.stopped},
     )
-    made.datetime_start = _time(trial.started) or datetime.now()
-    made.datetime_complete = (_time(trial.ended) or datetime.now()) if made.state.is_finished() else None
-    return made
+    frozen.datetime_start = _time(trial.started) or datetime.now()
+    frozen.datetime_complete = (_time(trial.ended) or datetime.now()) if frozen.state.is_finished() else None
+    return frozen
 
 
 def _violations(sweep: SweepSpec, trial: TrialView) -> Dict[str, float]:
@@ -99,18 +99,18 @@ def _state(optuna: Any, trial: TrialView) -> Any:
     return states.PRUNED if trial.stopped or trial.paused else states.COMPLETE
 
 
-def _distribution(made: Any, kind: str, arguments: List[Any], values: List[Any]) -> Any:
+def _distribution(distributions: Any, kind: str, arguments: List[Any], values: List[Any]) -> Any:
     """Return the range of a parameter. It covers all values: rounding may have left the bounds."""
     if kind == "choice":
-        return made.CategoricalDistribution([_value(option) for option in arguments])
+        return distributions.CategoricalDistribution([_value(option) for option in arguments])
     if kind == "randint":
-        return made.IntDistribution(0, arguments[0] - 1)
+        return distributions.IntDistribution(0, arguments[0] - 1)
     first, second = float(arguments[0]), float(arguments[1])
     low, high = (first - _SIGMAS * second, first + _SIGMAS * second) if "normal" in kind else (first, second)
     if "log" in kind:
         low, high = math.exp(low), math.exp(high)
     low, high = min(low, *values, low), max(high, *values, high)
-    return made.FloatDistribution(low, high, log="log" in kind and low > 0)
+    return distributions.FloatDistribution(low, high, log="log" in kind and low > 0)
 
 
 def _value(value: Any) -> Any:

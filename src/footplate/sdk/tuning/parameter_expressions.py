@@ -32,16 +32,16 @@ def choice(*options: Any) -> List[Any]:
     Example:
         space = {"--batch-size": choice(16, 32, 64), "--layers": choice(range(1, 5))}
     """
-    given = [_plain(option) for option in options]
-    is_one_sequence = len(given) == 1 and isinstance(given[0], (list, range, tuple))
-    values = [_plain(value) for value in (cast("Sequence[Any]", given[0]) if is_one_sequence else given)]
+    plain = [_plain(option) for option in options]
+    is_one_sequence = len(plain) == 1 and isinstance(plain[0], (list, range, tuple))
+    values = [_plain(value) for value in (cast("Sequence[Any]", plain[0]) if is_one_sequence else plain)]
     try:
         json.dumps(values)
     except (TypeError, ValueError):
         raise HyperDriveConfigException(
             f"choice got {values!r:.80}", hint="give numbers, texts, booleans, or lists and dicts of them"
         ) from None
-    return _checked("choice", values, [values])
+    return _check("choice", values, [values])
 
 
 @explained
@@ -60,7 +60,7 @@ def randint(upper: int) -> List[Any]:
     Example:
         space = {"--seed": randint(1000)}
     """
-    return _checked("randint", [upper])
+    return _check("randint", [upper])
 
 
 @explained
@@ -80,7 +80,7 @@ def uniform(min_value: float, max_value: float) -> List[Any]:
     Example:
         space = {"--dropout": uniform(0.0, 0.5)}
     """
-    return _checked("uniform", [min_value, max_value])
+    return _check("uniform", [min_value, max_value])
 
 
 @explained
@@ -101,7 +101,7 @@ def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
     Example:
         space = {"--units": quniform(32, 256, 32)}
     """
-    return _checked("quniform", [min_value, max_value, _whole("quniform", q, min_value, max_value)])
+    return _check("quniform", [min_value, max_value, _whole("quniform", q, min_value, max_value)])
 
 
 @explained
@@ -121,7 +121,7 @@ def loguniform(min_value: float, max_value: float) -> List[Any]:
     Example:
         space = {"--lr": loguniform(-9, -2)}
     """
-    return _checked("loguniform", [min_value, max_value])
+    return _check("loguniform", [min_value, max_value])
 
 
 @explained
@@ -142,7 +142,7 @@ def qloguniform(min_value: float, max_value: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qloguniform(3, 6, 8)}
     """
-    return _checked("qloguniform", [min_value, max_value, _whole("qloguniform", q)])
+    return _check("qloguniform", [min_value, max_value, _whole("qloguniform", q)])
 
 
 @explained
@@ -162,7 +162,7 @@ def normal(mu: float, sigma: float) -> List[Any]:
     Example:
         space = {"--shift": normal(0.0, 1.0)}
     """
-    return _checked("normal", [mu, sigma])
+    return _check("normal", [mu, sigma])
 
 
 @explained
@@ -183,7 +183,7 @@ def qnormal(mu: float, sigma: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qnormal(64, 16, 8)}
     """
-    return _checked("qnormal", [mu, sigma, _whole("qnormal", q)])
+    return _check("qnormal", [mu, sigma, _whole("qnormal", q)])
 
 
 @explained
@@ -203,7 +203,7 @@ def lognormal(mu: float, sigma: float) -> List[Any]:
     Example:
         space = {"--lr": lognormal(-5, 1)}
     """
-    return _checked("lognormal", [mu, sigma])
+    return _check("lognormal", [mu, sigma])
 
 
 @explained
@@ -224,7 +224,7 @@ def qlognormal(mu: float, sigma: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qlognormal(4, 1, 8)}
     """
-    return _checked("qlognormal", [mu, sigma, _whole("qlognormal", q)])
+    return _check("qlognormal", [mu, sigma, _whole("qlognormal", q)])
 
 
 @explained
@@ -248,7 +248,7 @@ def when(parameter: str, values: List[Any], expression: List[Any]) -> List[Any]:
             "--momentum": when("--optimizer", ["sgd"], uniform(0.0, 0.9)),
         }
     """
-    return _checked("when", [parameter, values, flat(expression)])
+    return _check("when", [parameter, values, flat(expression)])
 
 
 def flat(expression: Any) -> Any:
@@ -265,7 +265,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _checked(kind: str, arguments: List[Any], shown: Any = None) -> List[Any]:
+def _check(kind: str, arguments: List[Any], shown: Any = None) -> List[Any]:
     arguments = [_plain(argument) for argument in arguments]
     try:
         search_space.parse(kind, [kind, arguments])

@@ -61,7 +61,7 @@ def submit_trials(
     )
     chosen = run_id or f"HD_{new_run_id(experiment.name)}"
     view = session.api_for(_KINDS).runs.submit(experiment.workspace.id, chosen, spec, user_name())
-    prepared.data.submitted(chosen)
+    prepared.data.record_submission(chosen)
     snapshots.keep_diff(session, chosen, prepared.diff)
     return view
 
@@ -72,21 +72,21 @@ def _trial_config(experiment: Experiment, config: HyperDriveConfig) -> ScriptRun
         return config.run_config
     assert config.estimator is not None
     tuned = set(to_arguments(config.hyperparameter_sampling.parameter_space)[::2])
-    made = script_run_config(experiment.workspace, config.estimator)
-    made.arguments = _without(tuned, made.arguments)
-    return made
+    script = script_run_config(experiment.workspace, config.estimator)
+    script.arguments = _without(tuned, script.arguments)
+    return script
 
 
 def _without(names: Set[str], arguments: Sequence[Any]) -> List[Any]:
     """Return the arguments without these options and the values behind them."""
-    kept: List[Any] = []
+    others: List[Any] = []
     is_kept = True
     for argument in arguments:
         if isinstance(argument, str) and argument.startswith("-") and not _is_number(argument):
             is_kept = argument not in names
         if is_kept:
-            kept.append(argument)
-    return kept
+            others.append(argument)
+    return others
 
 
 def _is_number(text: str) -> bool:

@@ -116,18 +116,18 @@ def _number(text: str) -> Any:
 
 def space_of(parameters: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the search space of a YAML file: lists are choices, {kind: [bounds]} is a range, text as above."""
-    return {name: _expression(name, given) for name, given in parameters.items()}
+    return {name: _expression(name, described) for name, described in parameters.items()}
 
 
-def _expression(name: str, given: Any) -> List[Any]:
-    if isinstance(given, str):
-        return parse_expression(name, given)
-    if not isinstance(given, dict):
-        return ["choice", [] if given is None else _items(given)]
-    ranges = dict(cast("Mapping[str, Any]", given))
+def _expression(name: str, described: Any) -> List[Any]:
+    if isinstance(described, str):
+        return parse_expression(name, described)
+    if not isinstance(described, dict):
+        return ["choice", [] if described is None else _items(described)]
+    ranges = dict(cast("Mapping[str, Any]", described))
     condition: Any = ranges.pop("when", None) or {}
     if len(ranges) != 1:
-        raise InvalidInput(f"parameter {name!r} is {given!r}", "give one range, for example {uniform: [0, 1]}")
+        raise InvalidInput(f"parameter {name!r} is {described!r}", "give one range, for example {uniform: [0, 1]}")
     if not isinstance(condition, dict):
         raise InvalidInput(f"parameter {name!r}: when is {condition!r}", "write for example when: {kernel: [rbf]}")
     ((kind, bounds),) = ranges.items()
@@ -141,14 +141,14 @@ def _items(value: Any) -> List[Any]:
     return list(cast("Sequence[Any]", value)) if isinstance(value, (list, tuple)) else [value]
 
 
-def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
+def sweep_from_mapping(mapping: Mapping[str, Any]) -> SweepSpec:
     """Return the sweep that a YAML file describes; an unknown field, or one of the wrong type, is refused by name."""
-    for name in given:
+    for name in mapping:
         if name not in _FIELDS:
             raise InvalidInput(f"the sweep has an unknown field {name!r}", f"the fields are {', '.join(_FIELDS)}")
-    file = from_json(SweepFile, {name: value for name, value in given.items() if value is not None}, where="sweep")
+    file = from_json(SweepFile, {name: value for name, value in mapping.items() if value is not None}, where="sweep")
     space = space_of(file.parameters)
-    made = SweepSpec(
+    sweep = SweepSpec(
         space=space,
         objectives=_objectives(file),
         max_trials=_trials(file, space),
@@ -161,22 +161,23 @@ def sweep_from_mapping(given: Mapping[str, Any]) -> SweepSpec:
         constraints=_constraints(file.constraints),
         resume_from=tuple(map(str, _items(file.resume_from))),
     )
-    check_sweep(made)
-    idle = idle_policy(made)
+    check_sweep(sweep)
+    idle = idle_policy(sweep)
     if idle is not None:
         raise InvalidInput(idle, "leave the policy out, or give it more trials to compare")
-    return made
+    return sweep
 
 
 def _trials(file: SweepFile, space: Mapping[str, Any]) -> int:
     """Return the number of trials: by default the size of a grid. A grid that would be cut short is refused."""
     if file.sampler != "grid":
         return _TRIALS if file.trials is None else file.trials
-    size, limit = grid_size(space, MAX_TRIALS), MAX_TRIALS if file.trials is None else file.trials
+    size = grid_size(space, MAX_TRIALS)
+    limit = MAX_TRIALS if file.trials is None else file.trials
     if size > limit:
-        shown = f"{size:,}" if size <= MAX_TRIALS else f"more than {MAX_TRIALS:,}"
+        count = f"{size:,}" if size <= MAX_TRIALS else f"more than {MAX_TRIALS:,}"
         raise InvalidInput(
-            f"the grid has {shown} combinations, and the limit is {limit:,} trials",
+            f"the grid has {count} combinations, and the limit is {limit:,} trials",
             "allow more trials, give fewer values, or use the sampler random",
         )
     return size
@@ -189,30 +190,30 @@ def _objectives(file: SweepFile) -> Tuple[Objective, ...]:
         raise InvalidInput("the sweep has no metric to optimize", "name the metric that the script logs")
     goals: List[Tuple[str, Any]] = list(named.items())
     for text in file.objectives:
-        name, found, goal = text.rpartition(":")
-        if not found:
+        name, separator, goal = text.rpartition(":")
+        if not separator:
             raise InvalidInput(f"{text!r} is not an objective", "write for example latency:minimize")
         goals.append((name, goal))
     return tuple(Objective(name, _goal(name, goal)) for name, goal in goals)
 
 
-def _constraints(given: Any) -> Tuple[Constraint, ...]:
+def _constraints(constraints: Any) -> Tuple[Constraint, ...]:
     """Return the constraints of a list of texts like `memory<=100`, or of a mapping {memory: {at_most: 100}}."""
-    if not isinstance(given, dict):
-        return tuple(_constraint(str(text)) for text in _items(given))
-    made: List[Constraint] = []
-    for name, bounds in cast("Mapping[str, Any]", given).items():
+    if not isinstance(constraints, dict):
+        return tuple(_constraint(str(text)) for text in _items(constraints))
+    bounded: List[Constraint] = []
+    for name, bounds in cast("Mapping[str, Any]", constraints).items():
         if not isinstance(bounds, dict):
             raise InvalidInput(f"the constraint on {name!r} is {bounds!r}", "write for example {at_most: 100}")
         read = {"metric": name, **cast("Mapping[str, Any]", bounds)}
-        made.append(from_json(Constraint, read, strict=True, where=f"constraints.{name}"))
-    return tuple(made)
+        bounded.append(from_json(Constraint, read, strict=True, where=f"constraints.{name}"))
+    return tuple(bounded)
 
 
 def _constraint(text: str) -> Constraint:
     for sign, side in (("<=", "at_most"), (">=", "at_least")):
-        metric, found, bound = text.partition(sign)
-        if found:
+        metric, separator, bound = text.partition(sign)
+        if separator:
             try:
                 return Constraint(metric.strip(), **{side: float(bound)})
             except ValueError:
@@ -228,8 +229,8 @@ def _goal(metric: str, goal: Any) -> str:
     return str(goal)
 
 
-def _policy(given: Any) -> Policy:
-    read: Any = {"kind": given} if isinstance(given, str) else given
+def _policy(policy: Any) -> Policy:
+    read: Any = {"kind": policy} if isinstance(policy, str) else policy
     if not isinstance(read, dict) or "kind" not in read:
-        raise InvalidInput(f"policy is {given!r}", "write for example {kind: bandit, slack_factor: 0.1}")
+        raise InvalidInput(f"policy is {policy!r}", "write for example {kind: bandit, slack_factor: 0.1}")
     return from_json(Policy, read, strict=True, where="policy")

@@ -14,21 +14,21 @@ from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 
 def with_past(api: ApiClient, sweep: SweepSpec) -> SweepSpec:
     """Return the sweep with the trials that `resume_from` and `resume_trials` name."""
-    found: Dict[str, TrialView] = {}
+    trials: Dict[str, TrialView] = {}
     for parent in sweep.resume_from:
         view = api.runs.get(parent)
         _check(view, sweep, "resume_from")
-        found.update((trial.run, trial) for trial in api.runs.trials(parent))
+        trials.update((trial.run, trial) for trial in api.runs.trials(parent))
     for run in sweep.resume_trials:
-        found[run] = _trial(api, run, sweep)
-    past = tuple(PastTrial(trial.parameters, trial.values) for trial in found.values() if trial.values)
+        trials[run] = _trial(api, run, sweep)
+    past = tuple(PastTrial(trial.parameters, trial.values) for trial in trials.values() if trial.values)
     return replace(sweep, past=past) if past else sweep
 
 
 def earlier_trials(api: ApiClient, sweep: SweepSpec) -> List[TrialView]:
     """Return the trials of earlier sweeps that count for the best run."""
-    found = [trial for parent in sweep.resume_from for trial in api.runs.trials(parent)]
-    return found + [_trial(api, run, sweep) for run in sweep.resume_trials]
+    trials = [trial for parent in sweep.resume_from for trial in api.runs.trials(parent)]
+    return trials + [_trial(api, run, sweep) for run in sweep.resume_trials]
 
 
 def _trial(api: ApiClient, run: str, sweep: SweepSpec) -> TrialView:
@@ -46,9 +46,9 @@ def _check(view: RunView, sweep: SweepSpec, where: str) -> None:
         raise HyperDriveConfigException(f"{where}: run {view.id} is not a sweep", hint="give a HyperDriveRun")
     theirs = sweep_of(controller).objectives
     if theirs != sweep.objectives:
-        shown = ", ".join(f"{objective.goal} {objective.metric}" for objective in theirs)
+        goals = ", ".join(f"{objective.goal} {objective.metric}" for objective in theirs)
         raise HyperDriveConfigException(
-            f"{where}: sweep {view.id} has other objectives: {shown}", hint="resume sweeps of the same metric and goal"
+            f"{where}: sweep {view.id} has other objectives: {goals}", hint="resume sweeps of the same metric and goal"
         )
     if view.status not in TERMINAL:
         raise HyperDriveConfigException(

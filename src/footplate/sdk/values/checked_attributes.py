@@ -16,8 +16,8 @@ class Checked:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._sealed and not name.startswith("_") and not hasattr(self, name):
-            known = public_attributes(self)
-            hint = nearest(name, known) or f"its attributes are {', '.join(sorted(known))}"
+            attributes = public_attributes(self)
+            hint = nearest(name, attributes) or f"its attributes are {', '.join(sorted(attributes))}"
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}\nhint: {hint}")
         super().__setattr__(name, value)
 
@@ -26,9 +26,9 @@ class Checked:
         return f"{type(self).__name__}({values})"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Return the question whether another name was meant; empty if none is near."""
-    near = [other for other in difflib.get_close_matches(name, list(known)) if _is_near(name, other)]
+    near = [other for other in difflib.get_close_matches(name, list(names)) if _is_near(name, other)]
     return f"did you mean {near[0]!r}?" if near else ""
 
 
@@ -45,19 +45,19 @@ def public_attributes(thing: object) -> Dict[str, Any]:
 
 def flat(thing: Checked, prefix: str = "") -> Dict[str, Any]:
     """Return the attributes of a configuration object and of its sections, by dotted names."""
-    found: Dict[str, Any] = {}
+    flattened: Dict[str, Any] = {}
     for name, value in public_attributes(thing).items():
-        found.update(flat(value, f"{prefix}{name}.") if isinstance(value, Checked) else {prefix + name: value})
-    return found
+        flattened.update(flat(value, f"{prefix}{name}.") if isinstance(value, Checked) else {prefix + name: value})
+    return flattened
 
 
-def changed(thing: Checked, default: Checked) -> Dict[str, Any]:
+def changed_attributes(thing: Checked, default: Checked) -> Dict[str, Any]:
     """Return the attributes, by dotted names, whose values are not those of `default`."""
-    known = flat(default)
-    return {name: value for name, value in flat(thing).items() if repr(value) != repr(known.get(name))}
+    defaults = flat(default)
+    return {name: value for name, value in flat(thing).items() if repr(value) != repr(defaults.get(name))}
 
 
-def named_in(reasons: Mapping[str, str], names: Iterable[str]) -> Dict[str, str]:
+def reasons_for(reasons: Mapping[str, str], names: Iterable[str]) -> Dict[str, str]:
     """Return the reason for each name that `reasons` lists, by itself or with its whole section."""
     sections = {name: [key for key in reasons if name == key or name.startswith(key + ".")] for name in names}
     return {name: reasons[keys[0]] for name, keys in sections.items() if keys}

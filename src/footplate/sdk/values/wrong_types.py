@@ -38,22 +38,18 @@ _GENERATOR = 0x20  # inspect.CO_GENERATOR; importing inspect takes 10 ms
 def explained(thing: T) -> T:
     """Decorate a function, or all public methods of a class, so that arguments of a wrong type are named."""
     if not isinstance(thing, type):
-        return _explaining(thing)
+        return _wrap(thing)
     for name, member in list(vars(thing).items()):
         if name.startswith("_") and name not in ("__init__", "__new__"):
             continue
-        if isinstance(member, (staticmethod, classmethod)):
-            setattr(thing, name, _rewrapped(member))
+        if type(member) in (staticmethod, classmethod):
+            setattr(thing, name, type(member)(_wrap(member.__func__)))
         elif isinstance(member, types.FunctionType):
-            setattr(thing, name, _explaining(member))
+            setattr(thing, name, _wrap(member))
     return thing
 
 
-def _rewrapped(method: Any) -> Any:
-    return type(method)(_explaining(method.__func__))
-
-
-def _explaining(function: Any) -> Any:
+def _wrap(function: Any) -> Any:
     if function.__code__.co_flags & _GENERATOR:
 
         @functools.wraps(function)
@@ -84,22 +80,29 @@ def _explain(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mappin
     if isinstance(error, (AzureMLException, FootplateError)) or "hint:" in str(error):
         return
     try:
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        arguments = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:  # too many or too few arguments: Python's own message names them
         return
-    for name, value in given.items():
-        wanted = _annotation(function, name)
-        found = _misfit(name, value, wanted)
-        if found is not None:
-            where, wrong, instead = found
-            hint = f"give {_described(instead)}"
-            raise WrongTypeException(f"{where} is {shown(wrong)}", error, hint=hint) from error
-    for name, value in given.items():
+    for name, value in arguments.items():
+        kind = _annotation(function, name)
+        misfit = _misfit(name, value, kind)
+        if misfit is not None:
+            where, wrong, instead = misfit
+            hint = f"give {_describe(instead)}"
+            raise WrongTypeException(f"{where} is {abbreviate(wrong)}", error, hint=hint) from error
+    for name, value in arguments.items():
         if isinstance(value, str) and "\0" in value:  # Python's error does not name the path that has it
-            raise UserErrorException(f"{name} is {shown(value)}", error, hint="remove the NUL character") from error
+            hint = "remove the NUL character"
+            raise UserErrorException(f"{name} is {abbreviate(value)}", error, hint=hint) from error
 
 
-def shown(value: object) -> str:
+def type_words(value: object) -> str:
+    """Return the name of the value's type with an article: "a list"."""
+    name = type(value).__name__
+    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"
+
+
+def abbreviate(value: object) -> str:
     """Return the value as it stands in a message; long ones are cut."""
     text = repr(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
@@ -113,8 +116,8 @@ class _Names(dict):  # type: ignore[type-arg]  # pyright: ignore[reportMissingTy
     """Names in an annotation. A class that is only imported for type checkers becomes a placeholder of its name."""
 
     def __missing__(self, name: str) -> Any:
-        known = getattr(builtins, name, None) or getattr(typing, name, None)
-        return known or type(name, (), {"__placeholder__": True})
+        value = getattr(builtins, name, None) or getattr(typing, name, None)
+        return value or type(name, (), {"__placeholder__": True})
 
 
 def _annotation(function: Callable[..., Any], name: str) -> Any:
@@ -127,13 +130,13 @@ def _annotation(function: Callable[..., Any], name: str) -> Any:
         return typing.Any
 
 
-def _misfit(where: str, value: Any, wanted: Any) -> Misfit:
-    origin = typing.get_origin(wanted)
+def _misfit(where: str, value: Any, kind: Any) -> Misfit:
+    origin = typing.get_origin(kind)
     if _is_union(origin):
-        return _union_misfit(where, value, typing.get_args(wanted))
+        return _union_misfit(where, value, typing.get_args(kind))
     if isinstance(origin, type):
-        return _container_misfit(where, value, wanted, origin)
-    return None if _fits(value, wanted) else (where, value, wanted)
+        return _container_misfit(where, value, kind, origin)
+    return None if _fits(value, kind) else (where, value, kind)
 
 
 def _is_union(origin: Any) -> bool:
@@ -141,66 +144,66 @@ def _is_union(origin: Any) -> bool:
 
 
 def _union_misfit(where: str, value: Any, choices: Sequence[Any]) -> Misfit:
-    found = [_misfit(where, value, each) for each in choices]
-    if not all(found):
+    misfits = [_misfit(where, value, each) for each in choices]
+    if not all(misfits):
         return None
-    inner = [each for each in found if each and each[0] != where]  # a list with one wrong item is nearly right
+    inner = [each for each in misfits if each and each[0] != where]  # a list with one wrong item is nearly right
     if inner:
         return inner[0]
     return where, value, typing.Union[tuple(choices)]
 
 
-def _container_misfit(where: str, value: Any, wanted: Any, origin: type) -> Misfit:
+def _container_misfit(where: str, value: Any, expected: Any, origin: type) -> Misfit:
     if not isinstance(value, origin) or isinstance(value, (str, bytes)):
-        return where, value, wanted
-    inner = typing.get_args(wanted)
+        return where, value, expected
+    inner = typing.get_args(expected)
     if origin is tuple and Ellipsis not in inner:
         pairs = zip(range(len(inner)), typing.cast("Sequence[Any]", value), inner)
         misfits = (_misfit(f"{where}[{index}]", each, kind) for index, each, kind in pairs)
-        return (where, value, wanted) if len(value) != len(inner) else next(filter(None, misfits), None)
+        return (where, value, expected) if len(value) != len(inner) else next(filter(None, misfits), None)
     if isinstance(value, Mapping):
         pairs = typing.cast("Mapping[Any, Any]", value).items()
         items = [(f"a key of {where}", key, inner[:1]) for key, _ in pairs]
-        items += [(f"{where}[{shown(key)}]", each, inner[1:2]) for key, each in pairs]
+        items += [(f"{where}[{abbreviate(key)}]", each, inner[1:2]) for key, each in pairs]
     elif isinstance(value, (list, tuple)):
         items = [
             (f"{where}[{index}]", each, inner[:1]) for index, each in enumerate(typing.cast("Sequence[Any]", value))
         ]
     else:
         items = []
-    return next((found for at, each, kind in items if kind and (found := _misfit(at, each, kind[0]))), None)
+    return next((misfit for at, each, kind in items if kind and (misfit := _misfit(at, each, kind[0]))), None)
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    if wanted is None or wanted is type(None):
+def _fits(value: Any, kind: Any) -> bool:
+    if kind is None or kind is type(None):
         return value is None
-    if isinstance(wanted, typing.ForwardRef):
-        return wanted.__forward_arg__.split("[")[0] in _kinds(value)
-    if wanted is typing.Any or not isinstance(wanted, type):
+    if isinstance(kind, typing.ForwardRef):
+        return kind.__forward_arg__.split("[")[0] in _kinds(value)
+    if kind is typing.Any or not isinstance(kind, type):
         return True  # type variables, and kinds that cannot be checked
-    if getattr(wanted, "__placeholder__", False):
-        return wanted.__name__ in _kinds(value)
-    if wanted in (int, float):  # numbers of numpy count too
-        return hasattr(value, "__index__" if wanted is int else "__float__") and not isinstance(value, bool)
-    return isinstance(value, wanted)
+    if getattr(kind, "__placeholder__", False):
+        return kind.__name__ in _kinds(value)
+    if kind in (int, float):  # numbers of numpy count too
+        return hasattr(value, "__index__" if kind is int else "__float__") and not isinstance(value, bool)
+    return isinstance(value, kind)
 
 
 def _kinds(value: Any) -> Sequence[str]:
     return [kind.__name__ for kind in type(value).__mro__]
 
 
-def _described(wanted: Any) -> str:
+def _describe(kind: Any) -> str:
     """Return the type in words: "a string", "a list of strings", "a Workspace"."""
-    if _is_union(typing.get_origin(wanted)):
-        choices = [_described(each) for each in typing.get_args(wanted) if each is not type(None)]
+    if _is_union(typing.get_origin(kind)):
+        choices = [_describe(each) for each in typing.get_args(kind) if each is not type(None)]
         return " or ".join(dict.fromkeys(choices))
-    origin = typing.get_origin(wanted)
+    origin = typing.get_origin(kind)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return "a dictionary"
     if isinstance(origin, type):
-        inner = [_PLAIN[each][2:] + "s" for each in typing.get_args(wanted) if each is str]
+        inner = [_PLAIN[each][2:] + "s" for each in typing.get_args(kind) if each is str]
         return f"a list of {inner[0]}" if inner else "a list"
-    if isinstance(wanted, typing.ForwardRef):
-        return f"a {wanted.__forward_arg__}"
-    name = getattr(wanted, "__name__", str(wanted)).replace("Handle", "")  # users know the derived class
-    return _PLAIN.get(wanted, f"an {name}" if name[:1] in "AEIOU" else f"a {name}")
+    if isinstance(kind, typing.ForwardRef):
+        return f"a {kind.__forward_arg__}"
+    name = getattr(kind, "__name__", str(kind)).replace("Handle", "")  # users know the derived class
+    return _PLAIN.get(kind, f"an {name}" if name[:1] in "AEIOU" else f"a {name}")

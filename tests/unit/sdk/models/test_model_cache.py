@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from footplate.sdk.models.model_cache import cached, keep
+from footplate.sdk.models.model_cache import find_cached, keep
 
 
 def test_a_missing_model_is_none(tmp_path: Path):
-    assert cached(str(tmp_path / "m"), None) is None
+    assert find_cached(str(tmp_path / "m"), None) is None
     (tmp_path / "m" / ".3.half").mkdir(parents=True)
-    assert cached(str(tmp_path / "m"), None) is None, "half a download is none"
+    assert find_cached(str(tmp_path / "m"), None) is None, "half a download is none"
 
 
 def test_the_highest_or_the_requested_version_is_found(tmp_path: Path):
@@ -19,9 +19,9 @@ def test_the_highest_or_the_requested_version_is_found(tmp_path: Path):
         (tmp_path / str(version)).mkdir()
         (tmp_path / str(version) / "model.pkl").write_text(str(version))
     (tmp_path / "10" / "second").write_text("")
-    assert cached(str(tmp_path), None) == str(tmp_path / "10")
-    assert cached(str(tmp_path), 2) == str(tmp_path / "2" / "model.pkl")
-    assert cached(str(tmp_path), 3) is None
+    assert find_cached(str(tmp_path), None) == str(tmp_path / "10")
+    assert find_cached(str(tmp_path), 2) == str(tmp_path / "2" / "model.pkl")
+    assert find_cached(str(tmp_path), 3) is None
 
 
 def test_concurrent_ranks_get_the_whole_model(tmp_path: Path):
