@@ -70,7 +70,7 @@ class HttpRequest:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     body: bytes = b""
     keep_alive: bool = True
-    held: int = 0  # bytes of memory
+    size: int = 0  # bytes of memory
     response: HttpResponse | None = None  # known before the body
 
 
@@ -192,8 +192,11 @@ class HttpConnection(asyncio.Protocol):
             self._refuse(refusal.status, refusal.message)
 
     def on_message_begin(self) -> None:
-        self._request, self._is_arriving, self._expects = HttpRequest(), True, False
-        self._parts, self._size, self._limit, self._left = [], 0, 0, 0
+        self._request = HttpRequest()
+        self._is_arriving = True
+        self._expects = False
+        self._parts = []
+        self._size = self._limit = self._left = 0
         self._wait(HEADER_SECONDS)
 
     def on_url(self, url: bytes) -> None:
@@ -205,7 +208,8 @@ class HttpConnection(asyncio.Protocol):
         self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        request, headers = self._request, self._request.headers
+        request = self._request
+        headers = request.headers
         request.method = self._parser.get_method().decode("latin-1")
         announced = int(headers["content-length"]) if headers.get("content-length", "").isdigit() else 0
         has_body = announced > 0 or "transfer-encoding" in headers
@@ -214,7 +218,8 @@ class HttpConnection(asyncio.Protocol):
                 raise _Refusal(405 if request.method == "CONNECT" else 400, "this server does not change protocols")
             request.keep_alive = False
         self._hold(self._size)
-        self._size, self._left = 0, announced
+        self._size = 0
+        self._left = announced
         admitted = self._application.admit(request)
         if isinstance(admitted, HttpResponse):
             request.response, self._limit = admitted, _IGNORED_BODY
@@ -242,9 +247,11 @@ class HttpConnection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         if self._is_deaf:
             return
-        request, parts, self._is_arriving = self._request, self._parts, False
-        self._request, self._parts = _NO_REQUEST, []  # an idle connection keeps no body
-        request.body = parts[0] if len(parts) == 1 else b"".join(parts)
+        request = self._request
+        request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._is_arriving = False
+        self._request = _NO_REQUEST
+        self._parts = []  # an idle connection keeps no body
         request.keep_alive = request.keep_alive and self._parser.should_keep_alive()
         self._is_deaf = not request.keep_alive
         self._enqueue(request)
@@ -270,7 +277,8 @@ class HttpConnection(asyncio.Protocol):
             self._read_or_not()
 
     def _begin(self, request: HttpRequest) -> None:
-        self._current, self._deadline = request, None
+        self._current = request
+        self._deadline = None
         if self._closing:
             self._respond(HttpResponse(503))  # to nobody
         elif request.response is not None:
@@ -326,12 +334,12 @@ class HttpConnection(asyncio.Protocol):
         self._parse(data)
 
     def _hold(self, size: int) -> None:
-        self._request.held += size
+        self._request.size += size
         self._memory.take(size)
 
     def _release(self, request: HttpRequest) -> None:
-        held, request.held = request.held, 0
-        self._memory.give_back(held)
+        self._memory.give_back(request.size)
+        request.size = 0
 
     def _wait_for_memory(self) -> None:
         if not self._waits_for_memory:
@@ -394,11 +402,11 @@ class HttpConnection(asyncio.Protocol):
 
     def _on_timer(self) -> None:
         self._timer = None
-        left = None if self._deadline is None else self._deadline - asyncio.get_running_loop().time()
-        if left is None:
+        if self._deadline is None:
             return  # the service has the request: it has a deadline of its own
-        if left > 0:
-            self._wait(left)
+        remaining = self._deadline - asyncio.get_running_loop().time()
+        if remaining > 0:
+            self._wait(remaining)
         elif self._closing or self._is_unread:
             self.abort()
         elif self._current is not None:

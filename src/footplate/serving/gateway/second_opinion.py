@@ -35,7 +35,9 @@ class SecondOpinion:
         if self.pending is None or self._pool.copies >= MOST_COPIES:
             return
         rival = max(self._rivals, key=lambda pool: pool.healthy)
-        if self._has_failed(self.pending, answer) or self._is_slow(self.pending, rival):
+        usual = rival.metrics.p99_work
+        is_slow = usual is not None and self.pending.work > usual * self._pool.version.slower_times
+        if is_slow or self._has_failed(self.pending, answer):
             item = {name: value for name, value in self._item.items() if name != "c"}  # it is collected once
             self._pool.copies += 1
             self._copy = rival.submit_copy(item, self._body, lambda other: self._compare(answer, other), counts=False)
@@ -45,10 +47,6 @@ class SecondOpinion:
     def _has_failed(self, pending: Pending, answer: Answer) -> bool:
         """Whether the version failed. A request that never came to one of its workers, all busy, has not failed."""
         return answer[0] >= 500 and bool(pending.tries or not self._pool.healthy)
-
-    def _is_slow(self, pending: Pending, rival: VersionPool) -> bool:
-        usual = rival.metrics.p99_work
-        return usual is not None and pending.work > usual * self._pool.version.slower_times
 
     def _compare(self, answer: Answer, other: Answer) -> None:
         if self._copy is None or self.pending is None:

@@ -65,7 +65,8 @@ class WorkerLink(asyncio.Protocol):
 
     def send(self, items: list[dict[str, Any]], bodies: list[bytes], done: Callable[[list[Answer]], None]) -> None:
         """Send a batch; `done` is called with the answers in order, or never if the connection is lost."""
-        self._done, self._batch = done, len(items)
+        self._done = done
+        self._batch = len(items)
         self._transport.writelines(pack({"batch": 0, "items": items}, bodies))
 
     def ping(self) -> None:
@@ -115,12 +116,13 @@ class WorkerLink(asyncio.Protocol):
         meta_length, payload_length = unpack_header(bytes(self._buffer[: HEADER.size]))
         if payload_length > self._memory.total:
             return self._skip_frame(meta_length, payload_length)
-        start, end = HEADER.size + meta_length, HEADER.size + meta_length + payload_length
+        start = HEADER.size + meta_length
+        end = start + payload_length
         if len(self._buffer) < end:
             return False
         meta = parse_meta(bytes(self._buffer[HEADER.size : start]))
         with memoryview(self._buffer) as buffer, buffer[start:end] as payload:
-            parts = [bytes(part) for part in split(payload, [*_listed(meta, "items"), *_listed(meta, "kept")])]
+            parts = [bytes(part) for part in split(payload, [*_list_of(meta, "items"), *_list_of(meta, "kept")])]
         del self._buffer[:end]
         self._on_frame(meta, parts)
         return True
@@ -142,29 +144,29 @@ class WorkerLink(asyncio.Protocol):
         if "hello" in meta:
             self.hello = meta
         elif "items" in meta:
-            answers, kept = _parse_answers(meta, parts)
+            answers, collected = _parse_answers(meta, parts)
             done, self._done = self._done, None
             if done is None or len(answers) != self._batch:
                 raise BadFrame(f"{len(answers)} answers to a batch of {self._batch}")
-            for rows in kept:
+            for rows in collected:
                 self._on_kept(rows)
             done(answers)
         self._on_free(self)
 
 
-def _listed(meta: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    listed: Any = meta.get(name, [])
-    if not isinstance(listed, list):
-        raise BadFrame(f"{name} of a frame is {listed!r:.100}")
-    return cast("list[dict[str, Any]]", listed)
+def _list_of(meta: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    items: Any = meta.get(name, [])
+    if not isinstance(items, list):
+        raise BadFrame(f"{name} of a frame is {items!r:.100}")
+    return cast("list[dict[str, Any]]", items)
 
 
 def _parse_answers(meta: dict[str, Any], parts: list[bytes]) -> tuple[list[Answer], list[KeptRows]]:
-    items, kept = _listed(meta, "items"), _listed(meta, "kept")
+    items, files = _list_of(meta, "items"), _list_of(meta, "kept")
     try:
         answers = [_answer(item, part) for item, part in zip(items, parts, strict=False)]
         texts = [part.decode("utf-8", "replace") for part in parts[len(items) :]]
-        return answers, [KeptRows(each["path"], each["header"], text) for each, text in zip(kept, texts, strict=True)]
+        return answers, [KeptRows(each["path"], each["header"], text) for each, text in zip(files, texts, strict=True)]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadFrame(f"the answers of a worker are not as agreed: {error!r}") from None
 

@@ -12,6 +12,7 @@ import traceback
 from footplate.domain.serving.pickles import numpy_hint
 from footplate.domain.serving.worker_config import WorkerConfig
 from footplate.serving.worker.data_collector import SERVICE
+from footplate.serving.worker.entry_script import EntryScript, link_source
 from footplate.serving.worker.limits import apply_limits
 from footplate.serving.worker.messages import Scorer
 from footplate.serving.worker.server import WorkerServer
@@ -45,25 +46,12 @@ def main(path: str, replica: str = "0") -> int:
 def make_scorer(config: WorkerConfig) -> Scorer:
     """Return the scorer that a configuration describes. Frameworks are imported here and not before."""
     if config.entry_script:
-        from footplate.serving.worker.entry_script import (  # noqa: PLC0415  # one of the two is needed
-            EntryScript,
-            link_source,
-        )
-
         source = config.source or ""
         link_source(source, config.source_name)
         return EntryScript(os.path.join(source, config.entry_script))
-    from footplate.serving.worker.loaders import load_model  # noqa: PLC0415  # needs numpy
-    from footplate.serving.worker.model_scorer import ModelScorer  # noqa: PLC0415  # likewise
-    from footplate.serving.worker.payloads import READERS  # noqa: PLC0415  # likewise
-    from footplate.serving.worker.signature import complete  # noqa: PLC0415  # likewise
+    from footplate.serving.worker.loaders import load_scorer  # noqa: PLC0415  # needs numpy, which scripts may not have
 
-    served = config.models[0]
-    model = load_model(served.path, served.framework, config.options)
-    model.name = served.name
-    model.version = str(served.version)
-    complete(model, served.signature or {})
-    return ModelScorer(model, READERS)
+    return load_scorer(config.models[0], config.options)
 
 
 def _set_variables(config: WorkerConfig) -> None:

@@ -64,10 +64,10 @@ class Service:
 
     def take_outbox(self) -> List[KeptRows]:
         """Return the rows that the gateway is to write, and forget them."""
-        taken = self.outbox or []
-        if taken:
+        rows = self.outbox or []
+        if rows:
             self.outbox = []
-        return taken
+        return rows
 
     def warn(self, message: str) -> None:
         """Print a message to the service's log, once: requests come by the thousand."""
@@ -114,10 +114,10 @@ class ModelDataCollector:
         collection_name: str = DEFAULT,
         identifier: Optional[str] = None,
     ) -> None:
-        self.model_name = _checked("model_name", model_name)
-        self.designation = _checked("designation", identifier if identifier is not None else designation)
+        self.model_name = _check_name("model_name", model_name)
+        self.designation = _check_name("designation", identifier if identifier is not None else designation)
         self.feature_names = _names(feature_names)
-        self.collection_name = _checked("collection_name", collection_name)
+        self.collection_name = _check_name("collection_name", collection_name)
         self.workspace = SERVICE.workspace or workspace
         self.webservice_name = SERVICE.name or webservice_name
         self.model_version = SERVICE.versions.get(model_name) or _only(SERVICE.versions) or str(model_version)
@@ -147,15 +147,16 @@ class ModelDataCollector:
         if request is None or not request.collect:
             return {"status": "not enabled", "id": correlation}
         now = datetime.datetime.now(datetime.timezone.utc)
-        stamp, request_id = now.replace(tzinfo=None).isoformat(), request.headers.get("x-request-id", "")
+        stamp = now.replace(tzinfo=None).isoformat()
+        request_id = request.headers.get("x-request-id", "")
         about = [correlation, stamp, MINUTES_A_FILE, self.workspace, self.webservice_name, self.model_name,
                  self.model_version, request_id]  # fmt: skip
-        kept = KeptRows(self._path(now), _csv([[*header, *EXTRA]]), _csv([[*row, *about] for row in rows]))
+        collected = KeptRows(self._path(now), _csv([[*header, *EXTRA]]), _csv([[*row, *about] for row in rows]))
         try:
             if SERVICE.outbox is not None:
-                SERVICE.outbox.append(kept)
+                SERVICE.outbox.append(collected)
             else:
-                append_rows(SERVICE.folder, kept)
+                append_rows(SERVICE.folder, collected)
         except OSError as error:
             SERVICE.warn(f"ModelDataCollector cannot keep {self.designation} of {self.model_name}: {error}")
             return {"status": f"not written: {error}", "id": correlation}
@@ -168,16 +169,16 @@ class ModelDataCollector:
         return os.path.join(*(_UNSAFE.sub("_", part) for part in parts))
 
 
-def _checked(name: str, value: Any) -> str:
+def _check_name(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{name} is {value!r}\nhint: give a name")
     return value
 
 
-def _names(given: Any) -> Optional[List[str]]:
-    if isinstance(given, str):
-        raise ValueError(f"feature_names is {given!r}\nhint: give a list of names")
-    return None if given is None else [str(name) for name in given]
+def _names(names: Any) -> Optional[List[str]]:
+    if isinstance(names, str):
+        raise ValueError(f"feature_names is {names!r}\nhint: give a list of names")
+    return None if names is None else [str(name) for name in names]
 
 
 def _only(versions: Dict[str, str]) -> Optional[str]:
@@ -191,13 +192,13 @@ def _table(data: Any, names: Optional[List[str]]) -> Tuple[List[str], List[List[
         data = data.toPandas()
     if hasattr(data, "itertuples"):
         rows = [list(row) for row in data.itertuples(index=False, name=None)]
-        return _fitting([str(column) for column in data.columns], rows, names)
+        return _check_columns([str(column) for column in data.columns], rows, names)
     if hasattr(data, "tolist"):
         data = data.tolist()
     if not isinstance(data, (list, tuple)):
         data = [data] if isinstance(data, (int, float)) else _refuse(data)
     rows = _rows(data, names)
-    return _fitting([str(number) for number in range(max(map(len, rows), default=0))], rows, names)
+    return _check_columns([str(number) for number in range(max(map(len, rows), default=0))], rows, names)
 
 
 def _rows(values: Any, names: Optional[List[str]]) -> List[List[Any]]:
@@ -219,7 +220,7 @@ def _refuse(data: Any) -> Any:
     )
 
 
-def _fitting(
+def _check_columns(
     columns: List[str], rows: List[List[Any]], names: Optional[List[str]]
 ) -> Tuple[List[str], List[List[Any]]]:
     header = columns if names is None else names

@@ -30,7 +30,10 @@ class EntryScript(Scorer):
         self._path = path
         self._module = _load(path)
         init: Any = getattr(self._module, "init", None)
-        self._run: Callable[..., Any] = getattr(self._module, "run", None) or _no_run(path)
+        run: Callable[..., Any] | None = getattr(self._module, "run", None)
+        if run is None:
+            raise AttributeError(f"{path} has no function run(data)\nhint: define run(data), which answers one request")
+        self._run = run
         if init is not None:
             init()
         self._raw = bool(getattr(self._run, RAW_HTTP, False))
@@ -139,10 +142,6 @@ def _load(path: str) -> Any:
     return module
 
 
-def _no_run(path: str) -> Callable[..., Any]:
-    raise AttributeError(f"{path} has no function run(data)\nhint: define run(data), which answers one request")
-
-
 def _parameters(function: Callable[..., Any]) -> Sequence[str]:
     try:
         return list(inspect.signature(function).parameters)
@@ -154,8 +153,8 @@ def _schema(run: Callable[..., Any]) -> Any:
     """Return the schemas that inference-schema's decorators keep for the function; empty ones without them."""
     try:
         schemas: Any = importlib.import_module("inference_schema.schema_util")
-        found = [dict(read(run) or {}) for read in (schemas.get_input_schema, schemas.get_output_schema)]
+        inputs, outputs = (dict(read(run) or {}) for read in (schemas.get_input_schema, schemas.get_output_schema))
         # It returns an empty description of functions that it has never seen.
-        return found[0] if found[0].get("properties") else {}, found[1]
+        return inputs if inputs.get("properties") else {}, outputs
     except Exception:  # not installed, or this function was not decorated
         return {}, {}

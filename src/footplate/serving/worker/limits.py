@@ -31,15 +31,15 @@ def apply_limits(options: Mapping[str, Any], who: str) -> None:
         for name in _THREADS:
             os.environ.setdefault(name, str(len(chosen)))
     if memory is not None:
-        watch_memory(float(memory), own_bytes, _give_up)
+        watch_memory(float(memory), measure_memory, _give_up)
 
 
 def choose_cpus(available: Iterable[int], cores: float, who: str) -> List[int]:
     """Return as many CPUs as the cores need; different replicas begin at different ones."""
-    known = sorted(available)
-    count = min(len(known), max(1, math.ceil(cores)))
-    first = int(hashlib.sha256(who.encode()).hexdigest(), 16) % len(known)
-    return [known[(first + number) % len(known)] for number in range(count)]
+    cpus = sorted(available)
+    count = min(len(cpus), max(1, math.ceil(cores)))
+    first = int(hashlib.sha256(who.encode()).hexdigest(), 16) % len(cpus)
+    return [cpus[(first + number) % len(cpus)] for number in range(count)]
 
 
 def watch_memory(
@@ -66,7 +66,7 @@ def watch_memory(
     return thread
 
 
-def own_bytes() -> int:
+def measure_memory() -> int:
     """Return the resident memory that is not backed by files."""
     with open("/proc/self/status", encoding="ascii") as file:
         lines = dict(line.split(":", 1) for line in file if ":" in line)

@@ -147,7 +147,9 @@ class ModelScorer(Scorer):
         except Refused as error:
             return error_response(error.message, error.status)
         except Exception as error:
-            status = 400 if self._is_at_fault(call, error) else 500
+            is_finite_input = all(is_finite(array) for array in call.arrays.values())
+            is_refusal = not is_finite_input or (self._model.refuses(error) and self._can_evaluate(call.method))
+            status = 400 if is_refusal else 500
             return error_response(f"{type(error).__name__}: {error}", status)
         if not self._good:
             self._good = {n: array[:1].copy() if self.batches else array for n, array in call.arrays.items()}
@@ -156,14 +158,8 @@ class ModelScorer(Scorer):
         except Exception as error:
             return error_response(f"{type(error).__name__}: {error}", 500)
 
-    def _is_at_fault(self, call: Call, error: Exception) -> bool:
-        """Whether the request made the model fail."""
-        if not all(is_finite(array) for array in call.arrays.values()):
-            return True
-        return self._model.refuses(error) and self._is_well(call.method)
-
-    def _is_well(self, method: str) -> bool:
-        """Whether the model evaluates a request that it has evaluated before; zeros, if there was none yet."""
+    def _can_evaluate(self, method: str) -> bool:
+        """Return whether the model evaluates a request that it has evaluated before; zeros, if there was none yet."""
         try:
             self._model.run(self._good or {spec.name: zeros(spec) for spec in self._model.inputs}, method)
         except Exception:

@@ -51,7 +51,7 @@ def main(job_file: str) -> int:
 def convert(job: Dict[str, Any]) -> Dict[str, Any]:
     """Write the ONNX file unless its outputs differ, and return the report."""
     model = load_model(job["path"], job["framework"], {})
-    arrays = {name: rounded(array) for name, array in read_data(model, job["sample"]).items()}
+    arrays = {name: round_to_32_bits(array) for name, array in read_data(model, job["sample"]).items()}
     with open(job["target"], "wb") as file:
         file.write(model.to_onnx(arrays))
     largest = largest_difference(model, load_model(job["target"], "Onnx", {}), arrays)
@@ -61,7 +61,7 @@ def convert(job: Dict[str, Any]) -> Dict[str, Any]:
     return {"largest_difference": largest, "rows": max(len(array) for array in arrays.values())}
 
 
-def rounded(array: Any) -> Any:
+def round_to_32_bits(array: Any) -> Any:
     """Return numbers as 32 bits hold them: both models have to see the same ones."""
     if array.dtype.kind not in "OUf":
         return array
@@ -73,21 +73,20 @@ def rounded(array: Any) -> Any:
 
 def largest_difference(model: LoadedModel, converted: LoadedModel, arrays: Arrays) -> float:
     """Return the largest difference of all outputs: relative for numbers, 1 where labels differ."""
-    given = dict(zip((spec.name for spec in converted.inputs), arrays.values()))
-    if set(arrays) == {spec.name for spec in converted.inputs}:
-        given = arrays
-    found = converted.run(to_arrays(converted.inputs, given), "predict")
-    return max(_difference(*pair) for pair in model.pairs(arrays, found))
+    names = [spec.name for spec in converted.inputs]
+    inputs = arrays if set(arrays) == set(names) else dict(zip(names, arrays.values()))
+    outputs = converted.run(to_arrays(converted.inputs, inputs), "predict")
+    return max(_difference(*pair) for pair in model.pairs(arrays, outputs))
 
 
-def _difference(expected: Any, found: Any) -> float:
-    if found.size != expected.size:
+def _difference(expected: Any, actual: Any) -> float:
+    if actual.size != expected.size:
         return float("inf")
     expected = expected.astype("int8") if expected.dtype.kind == "b" else expected  # ONNX labels classes 0 and 1
-    found = found.reshape(expected.shape).astype("int8" if found.dtype.kind == "b" else found.dtype)
+    actual = actual.reshape(expected.shape).astype("int8" if actual.dtype.kind == "b" else actual.dtype)
     if expected.dtype.kind not in "fiu":
-        return float((found.astype(str) != expected.astype(str)).any())
-    return float(np.max(np.abs(found - expected) / (1 + np.abs(expected)), initial=0.0))
+        return float((actual.astype(str) != expected.astype(str)).any())
+    return float(np.max(np.abs(actual - expected) / (1 + np.abs(expected)), initial=0.0))
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def read_score(model: LoadedModel, request: ScoreRequest) -> Parsed:
     method = _method(model, body.get("method"))
     if "data" in body:
         arrays = read_data(model, body["data"])
-        return Call(arrays, lambda results: json_response(_named(model, method, results)), method)
+        return Call(arrays, lambda results: json_response(_by_name(model, method, results)), method)
     if isinstance(body.get("inputs"), dict):
         return _read_inputs(model, body, method)
     raise Refused("the request has neither 'data' nor 'inputs'")
@@ -82,14 +82,14 @@ def read_data(model: LoadedModel, data: Any) -> Arrays:
 
 def _by_column(spec: TensorSpec, records: Sequence[Any]) -> list[list[Any]]:
     """Return records as rows in the order of the columns; a name that is missing or unknown is refused."""
-    known, found = set(spec.columns), _columns(records)
-    for name in found:
-        if name not in known:
+    values = _columns(records)
+    for name in values:
+        if name not in spec.columns:
             raise Refused(f"there is no column {name!r}: the model takes {', '.join(spec.columns)}")
     for name in spec.columns:
-        if name not in found:
+        if name not in values:
             raise Refused(f"column {name!r} is missing: the model takes {', '.join(spec.columns)}")
-    return [list(row) for row in zip(*(found[name] for name in spec.columns))]
+    return [list(row) for row in zip(*(values[name] for name in spec.columns))]
 
 
 def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
@@ -100,7 +100,7 @@ def _columns(records: Sequence[Any]) -> dict[str, list[Any]]:
         raise Refused("the records under 'data' do not all have the same names") from None
 
 
-def _named(model: LoadedModel, method: str, results: Arrays) -> dict[str, Any]:
+def _by_name(model: LoadedModel, method: str, results: Arrays) -> dict[str, Any]:
     """Return results as Azure does for scikit-learn, under the method's name; under their own where there are more."""
     if len(results) == 1:
         return {method: plain(next(iter(results.values())))}
@@ -109,14 +109,14 @@ def _named(model: LoadedModel, method: str, results: Arrays) -> dict[str, Any]:
 
 def _read_inputs(model: LoadedModel, body: dict[str, Any], method: str) -> Call:
     inputs: dict[str, Any] = body["inputs"]
-    wanted: Sequence[str] = body.get("outputFilter") or body.get("output_filter") or ()
-    if not isinstance(wanted, (list, tuple)):
+    outputs: Sequence[str] = body.get("outputFilter") or body.get("output_filter") or ()
+    if not isinstance(outputs, (list, tuple)):
         raise Refused("'outputFilter' is not a list of names")
     if any(isinstance(value, dict) and "dims" in value for value in inputs.values()):
         arrays = to_arrays(model.inputs, {name: _onnx_tensor(name, value) for name, value in inputs.items()})
-        return Call(arrays, lambda results: json_response({"outputs": _onnx_results(results, wanted)}), method)
+        return Call(arrays, lambda results: json_response({"outputs": _onnx_results(results, outputs)}), method)
     arrays = to_arrays(model.inputs, inputs)
-    return Call(arrays, lambda r: json_response({"outputs": {n: plain(a) for n, a in _chosen(r, wanted)}}), method)
+    return Call(arrays, lambda r: json_response({"outputs": {n: plain(a) for n, a in _chosen(r, outputs)}}), method)
 
 
 def _chosen(results: Arrays, wanted: Sequence[str]) -> list[tuple[str, Any]]:
@@ -156,12 +156,12 @@ def _onnx_tensor(name: str, value: dict[str, Any]) -> Any:
 
 def _onnx_results(results: Arrays, wanted: Sequence[str]) -> dict[str, Any]:
     numbers = {dtype: number for number, dtype in _ONNX_TYPES.items()}
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, array in _chosen(results, wanted):
         raw = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
         dims = [str(size) for size in array.shape]
-        found[name] = {"dims": dims, "dataType": numbers.get(array.dtype.name, 1), "rawData": raw}
-    return found
+        tensors[name] = {"dims": dims, "dataType": numbers.get(array.dtype.name, 1), "rawData": raw}
+    return tensors
 
 
 # ── TensorFlow Serving ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,13 +171,17 @@ _TF_PATH = re.compile(r"v1/models/(?P<name>[^/:]+)(?:/versions/\d+|/labels/[^/:]
 
 def read_tfserving(model: LoadedModel, request: ScoreRequest) -> Parsed:
     """Read a request of TensorFlow Serving's REST API, or one to ONNX Runtime Server at the same address."""
-    found = _TF_PATH.fullmatch(request.path)
-    if found is None:
+    path = _TF_PATH.fullmatch(request.path)
+    if path is None:
         raise Refused(f"there is nothing at {request.path!r}", 404)
     if request.method == "GET":
-        return json_response(_tf_metadata(model) if found["rest"] == "/metadata" else _tf_status(model))
-    if found["rest"] != ":predict":
-        raise Refused(f"only :predict is supported, not {found['rest'] or 'a plain POST'}", 404)
+        if path["rest"] == "/metadata":
+            return json_response(_tf_metadata(model))
+        status = {"error_code": "OK", "error_message": ""}
+        version = {"version": str(model.version), "state": "AVAILABLE", "status": status}
+        return json_response({"model_version_status": [version]})
+    if path["rest"] != ":predict":
+        raise Refused(f"only :predict is supported, not {path['rest'] or 'a plain POST'}", 404)
     body = read_object(request.body)
     if "instances" in body:
         return Call(_instances(model, body["instances"]), _predictions)
@@ -195,20 +199,20 @@ def read_tfserving(model: LoadedModel, request: ScoreRequest) -> Parsed:
 def _instances(model: LoadedModel, instances: Any) -> Arrays:
     if not isinstance(instances, list) or not instances:
         raise Refused("'instances' is not a list of rows")
-    items: list[Any] = [_unpacked(item) for item in instances]
+    items: list[Any] = [_decode_bytes(item) for item in instances]
     if isinstance(items[0], dict):
         return to_arrays(model.inputs, _columns(items))
     spec = only(model.inputs)
     return {spec.name: to_array(spec, items)}
 
 
-def _unpacked(value: Any) -> Any:
+def _decode_bytes(value: Any) -> Any:
     """Return a value with {"b64": …} replaced by its bytes."""
     if isinstance(value, dict):
         values: dict[str, Any] = value
         if list(values) == ["b64"]:
             return base64.b64decode(str(values["b64"]))
-        return {name: _unpacked(item) for name, item in values.items()}
+        return {name: _decode_bytes(item) for name, item in values.items()}
     return value
 
 
@@ -225,11 +229,6 @@ def _columns_out(results: Arrays) -> ScoreResponse:
     if len(results) == 1:
         return json_response({"outputs": plain(next(iter(results.values())))})
     return json_response({"outputs": {name: plain(array) for name, array in results.items()}})
-
-
-def _tf_status(model: LoadedModel) -> dict[str, Any]:
-    status = {"error_code": "OK", "error_message": ""}
-    return {"model_version_status": [{"version": str(model.version), "state": "AVAILABLE", "status": status}]}
 
 
 def _tf_metadata(model: LoadedModel) -> dict[str, Any]:
@@ -265,14 +264,14 @@ def read_v2(model: LoadedModel, request: ScoreRequest) -> Parsed:
         return json_response({"name": "footplate", "version": "2", "extensions": ["binary_tensor_data"]})
     if path in ("v2/health/live", "v2/health/ready"):
         return ScoreResponse(200, b"", "text/plain")
-    found = _V2_PATH.fullmatch(path)
-    if found is None:
+    parts = _V2_PATH.fullmatch(path)
+    if parts is None:
         raise Refused(f"there is nothing at {request.path!r}", 404)
-    if found["name"] != model.name:
-        raise Refused(f"there is no model {found['name']!r} here, only {model.name!r}", 404)
-    if found["verb"] == "ready":
+    if parts["name"] != model.name:
+        raise Refused(f"there is no model {parts['name']!r} here, only {model.name!r}", 404)
+    if parts["verb"] == "ready":
         return ScoreResponse(200, b"", "text/plain")
-    if found["verb"] == "infer":
+    if parts["verb"] == "infer":
         return _read_infer(model, request)
     return json_response(_v2_metadata(model))
 
@@ -303,10 +302,10 @@ def _read_infer(model: LoadedModel, request: ScoreRequest) -> Call:
     for item in inputs:
         name, array, binary = _v2_tensor(item, binary)
         values[name] = array
-    known = {spec.name: spec for spec in model.inputs}
-    if set(values) != set(known):
+    specs = {spec.name: spec for spec in model.inputs}
+    if set(values) != set(specs):
         to_arrays(model.inputs, values)  # raises, and names the input that is missing or unknown
-    arrays = {name: to_array(spec, values[name]) for name, spec in known.items()}
+    arrays = {name: to_array(spec, values[name]) for name, spec in specs.items()}
     outputs: list[dict[str, Any]] = body.get("outputs") or []
     by_default = bool((body.get("parameters") or {}).get("binary_data_output"))
     return Call(arrays, _v2_renderer(model, body.get("id"), outputs, by_default))
@@ -326,28 +325,30 @@ def _split_binary(request: ScoreRequest) -> tuple[bytes, memoryview]:
 def _v2_tensor(item: Any, binary: memoryview) -> tuple[str, Any, memoryview]:
     """Return the name and the array of one tensor, and the bytes that are left for the next."""
     try:
-        name, dtype, shape = str(item["name"]), V2_TYPES[item["datatype"]], [int(size) for size in item["shape"]]
+        name = str(item["name"])
+        dtype = V2_TYPES[item["datatype"]]
+        shape = [int(size) for size in item["shape"]]
     except (KeyError, TypeError, ValueError):
         raise Refused(f"{item!r:.100} is not a tensor of name, datatype and shape") from None
     size = (item.get("parameters") or {}).get("binary_data_size")
     try:
         if size is None:
             return name, np.asarray(item["data"], dtype=dtype).reshape(shape), binary
-        raw, rest = binary[: int(size)], binary[int(size) :]
+        raw = binary[: int(size)]
         flat = _texts(raw) if dtype == "object" else np.frombuffer(raw, dtype)
-        return name, np.asarray(flat).reshape(shape), rest
+        return name, np.asarray(flat).reshape(shape), binary[int(size) :]
     except (KeyError, TypeError, ValueError, OverflowError, struct.error):
         raise Refused(f"the data of input {name!r} is not {shape} of {item['datatype']}") from None
 
 
 def _texts(raw: memoryview) -> Any:
     """Return texts, each behind its length in four bytes."""
-    found: list[bytes] = []
+    texts: list[bytes] = []
     while raw:
         (length,) = struct.unpack_from("<I", raw)
-        found.append(bytes(raw[4 : 4 + length]))
+        texts.append(bytes(raw[4 : 4 + length]))
         raw = raw[4 + length :]
-    return np.array(found, dtype=object)
+    return np.array(texts, dtype=object)
 
 
 def _v2_renderer(

@@ -80,7 +80,8 @@ class WorkerServer:
             threading.Thread(target=self._talk, args=[connection], daemon=True).start()
 
     def _keep_connected(self, connect: Callable[[], socket.socket]) -> None:
-        backoff, reported = Backoff(*RETRY_SECONDS, jitter=0.5), ""
+        backoff = Backoff(*RETRY_SECONDS, jitter=0.5)
+        reported = ""
         while True:
             try:
                 connection = connect()
@@ -115,14 +116,12 @@ class WorkerServer:
             with self._turn:  # until it is sent: a worker that is told to stop waits for the turn, then exits
                 responses = self._answer(meta["items"], payload)
                 items = [{"s": r.status, "t": r.content_type, "h": r.headers, "n": len(r.body)} for r in responses]
-                kept = [(each, each.rows.encode()) for each in SERVICE.take_outbox()]
-                rows = [{"path": each.path, "header": each.header, "n": len(text)} for each, text in kept]
+                collected = [(each, each.rows.encode()) for each in SERVICE.take_outbox()]
+                rows = [{"path": each.path, "header": each.header, "n": len(text)} for each, text in collected]
                 answer = {"batch": meta["batch"], "items": items, **({"kept": rows} if rows else {})}
-                self._send(stream, answer, [*(r.body for r in responses), *(text for _, text in kept)])
+                self._send(stream, answer, [*(r.body for r in responses), *(text for _, text in collected)])
         elif "ping" in meta:
             self._send(stream, {"pong": 1, "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024})
-        elif "drain" in meta:
-            os.kill(os.getpid(), signal.SIGTERM)
 
     def _answer(self, items: list[dict[str, Any]], payload: memoryview) -> list[ScoreResponse]:
         requests = [
@@ -137,11 +136,9 @@ class WorkerServer:
             for item, body in zip(items, split(payload, items))
         ]
         try:
-            responses = self._scorer.answer(requests)
+            return self._scorer.answer(requests)
         except Exception as error:
-            words = f"{type(error).__name__}: {error}"
-            responses = [error_response(words, 500) for _ in requests]
-        return responses
+            return [error_response(f"{type(error).__name__}: {error}", 500) for _ in requests]
 
     @staticmethod
     def _send(stream: Any, meta: dict[str, Any], parts: Any = ()) -> None:

@@ -19,12 +19,12 @@ def complete(model: LoadedModel, signature: Mapping[str, Columns]) -> None:
     """Complete the one input of a model, and its outputs if it does not tell them."""
     columns = signature.get("inputs") or []
     if columns and len(model.inputs) == 1:
-        model.inputs = [_completed(model.inputs[0], columns)]
+        model.inputs = [_complete_input(model.inputs[0], columns)]
     if signature.get("outputs") and not model.outputs:
         model.outputs = [_output(model.methods[0], signature["outputs"])]
 
 
-def _completed(spec: TensorSpec, columns: Columns) -> TensorSpec:
+def _complete_input(spec: TensorSpec, columns: Columns) -> TensorSpec:
     names = tuple(column["name"] for column in columns)
     if spec.shape is None:
         whole = all(np.dtype(column["dtype"]).kind in "iu" for column in columns)

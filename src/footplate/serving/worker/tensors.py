@@ -62,7 +62,7 @@ class TensorSpec:
 def to_array(spec: TensorSpec, value: Any) -> Any:
     """Return a value of a request as the array that the model takes, or raise Refused and say what was expected."""
     try:
-        array = np.asarray(value, dtype=object) if spec.dtype == "object" else _converted(value, spec.dtype)
+        array = np.asarray(value, dtype=object) if spec.dtype == "object" else _convert(value, spec.dtype)
     except (TypeError, ValueError, OverflowError):
         raise Refused(f"input {spec.name!r} is not an array of {spec.dtype}") from None
     if array.dtype.kind == "f" and np.isinf(array).any():
@@ -70,7 +70,7 @@ def to_array(spec: TensorSpec, value: Any) -> Any:
     return check_shape(spec, array)
 
 
-def _converted(value: Any, dtype: str) -> Any:
+def _convert(value: Any, dtype: str) -> Any:
     array = np.asarray(value)
     if array.dtype.kind in "OUSM" and np.dtype(dtype).kind not in "OUS":
         array = np.asarray(value, dtype=dtype)  # raises for ragged lists and for text
@@ -85,25 +85,25 @@ def check_shape(spec: TensorSpec, array: Any) -> Any:
     if spec.shape is None:
         return array
     fits = len(array.shape) == len(spec.shape) and all(
-        wanted is None or wanted == size for wanted, size in zip(spec.shape, array.shape)
+        expected is None or expected == size for expected, size in zip(spec.shape, array.shape)
     )
     if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in spec.shape)
+        sizes = ", ".join("any" if size is None else str(size) for size in spec.shape)
         names = f": {', '.join(spec.columns)}" if spec.columns else ""
-        raise Refused(f"input {spec.name!r} has the shape {list(array.shape)}, and the model takes [{wanted}]{names}")
+        raise Refused(f"input {spec.name!r} has the shape {list(array.shape)}, and the model takes [{sizes}]{names}")
     return array
 
 
 def to_arrays(specs: Sequence[TensorSpec], values: dict[str, Any]) -> Arrays:
     """Return every input of a request as an array; one that is missing or unknown is refused by name."""
-    known = {spec.name: spec for spec in specs}
+    by_name = {spec.name: spec for spec in specs}
     for name in values:
-        if name not in known:
+        if name not in by_name:
             raise Refused(f"there is no input {name!r}: the model takes {_names(specs)}")
-    for name in known:
+    for name in by_name:
         if name not in values:
             raise Refused(f"input {name!r} is missing: the model takes {_names(specs)}")
-    return {name: to_array(spec, values[name]) for name, spec in known.items()}
+    return {name: to_array(spec, values[name]) for name, spec in by_name.items()}
 
 
 def only(specs: Sequence[TensorSpec]) -> TensorSpec:
@@ -136,16 +136,16 @@ def plain(array: Any) -> Any:
     """Return an array as lists that JSON can hold; bytes become text."""
     value = np.asarray(array)
     if value.dtype.kind in "OSV":
-        return _decoded(value.tolist())
+        return _decode(value.tolist())
     if value.dtype.kind == "f" and not np.isfinite(value).all():
         return np.where(np.isfinite(value), value.astype(object), None).tolist()
     return value.tolist()
 
 
-def _decoded(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
         items: list[Any] = value
-        return [_decoded(item) for item in items]
+        return [_decode(item) for item in items]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.serving.worker.limits import choose_cpus, own_bytes, watch_memory
+from footplate.serving.worker.limits import choose_cpus, measure_memory, watch_memory
 
 
 @pytest.mark.parametrize("cores, count", [(0.1, 1), (1, 1), (1.5, 2), (4, 4), (100, 8)])
@@ -28,11 +28,11 @@ def test_a_worker_above_its_memory_says_how_much_it_uses() -> None:
 
 
 def test_memory_counts_what_is_allocated_and_not_what_is_mapped(tmp_path: Path) -> None:
-    before = own_bytes()
+    before = measure_memory()
     (tmp_path / "library").write_bytes(bytes(64 << 20))
     with (tmp_path / "library").open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as library:
         assert library.find(b"x") == -1  # touches every page
-        mapped = own_bytes()
+        mapped = measure_memory()
     allocated = bytearray(b"x") * (64 << 20)
-    assert abs(mapped - before) < 32 << 20 < own_bytes() - before
+    assert abs(mapped - before) < 32 << 20 < measure_memory() - before
     assert len(allocated) == 64 << 20

@@ -14,11 +14,23 @@ import os
 from typing import Any, Mapping, Optional
 
 from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
-from footplate.serving.worker.model_scorer import LoadedModel
+from footplate.domain.serving.worker_config import ServedModel
+from footplate.serving.worker.model_scorer import LoadedModel, ModelScorer
+from footplate.serving.worker.payloads import READERS
+from footplate.serving.worker.signature import complete
 
 
 class CannotLoad(Exception):
     """A model that cannot be served without code; the message ends with a hint."""
+
+
+def load_scorer(served: ServedModel, options: Mapping[str, Any]) -> ModelScorer:
+    """Load a model and return the scorer that answers with it."""
+    model = load_model(served.path, served.framework, options)
+    model.name = served.name
+    model.version = str(served.version)
+    complete(model, served.signature or {})
+    return ModelScorer(model, READERS)
 
 
 def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) -> LoadedModel:
@@ -42,18 +54,18 @@ def files_of(path: str) -> list[str]:
     """Return the files of a model, those at the top first."""
     if os.path.isfile(path):
         return [path]
-    found = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
-    return sorted(found, key=lambda file: (file.count(os.sep), file))
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in sorted(names)]
+    return sorted(files, key=lambda file: (file.count(os.sep), file))
 
 
 def find_file(path: str, *suffixes: str) -> str:
     """Return the one file of a model with one of these suffixes."""
-    found = [file for file in files_of(path) if file.lower().endswith(suffixes)]
-    if len(found) == 1 or (found and os.path.isfile(path)):
-        return found[0]
-    if not found and os.path.isfile(path):
+    if os.path.isfile(path):
         return path
-    names = ", ".join(os.path.relpath(file, path) for file in found[:5]) or "none"
+    files = [file for file in files_of(path) if file.lower().endswith(suffixes)]
+    if len(files) == 1:
+        return files[0]
+    names = ", ".join(os.path.relpath(file, path) for file in files[:5]) or "none"
     raise CannotLoad(
         f"{path} should hold one file that ends with {' or '.join(suffixes)}, and has {names}\n"
         "hint: register the one file of the model, or give an entry script"

@@ -28,8 +28,8 @@ class SklearnModel(LoadedModel):
         features: Optional[int] = getattr(estimator, "n_features_in_", None)
         dtype = "object" if self._columns and _pandas() is not None else "float64"
         self.inputs = [TensorSpec("data", dtype, (None, features) if features else None, tuple(self._columns))]
-        wanted = ("predict_proba", "predict", "decision_function", "transform")
-        self.methods = tuple(name for name in wanted if hasattr(estimator, name))
+        methods = ("predict_proba", "predict", "decision_function", "transform")
+        self.methods = tuple(name for name in methods if hasattr(estimator, name))
 
     @property
     def batches(self) -> bool:

@@ -60,13 +60,13 @@ class KerasModel(LoadedModel):
         self.outputs = _keras_specs(self._model.outputs if outputs is None else outputs, "output")
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
-        given: Any = {spec.name: arrays[spec.name] for spec in self.inputs}
+        inputs: Any = {spec.name: arrays[spec.name] for spec in self.inputs}
         if not self._by_name:
-            given = list(given.values()) if len(given) > 1 else next(iter(given.values()))
-        results = self._model(given, training=False)
+            inputs = list(inputs.values()) if len(inputs) > 1 else next(iter(inputs.values()))
+        results = self._model(inputs, training=False)
         if isinstance(results, dict):
             return {name: np.asarray(value) for name, value in cast("Mapping[str, Any]", results).items()}
-        return {spec.name: np.asarray(result) for spec, result in zip(self.outputs, _listed(results))}
+        return {spec.name: np.asarray(result) for spec, result in zip(self.outputs, _as_list(results))}
 
     def to_onnx(self, arrays: Arrays) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +112,7 @@ def _keras_specs(structure: Any, kind: str) -> list[TensorSpec]:
         return [_keras_spec(name, tensor) for name, tensor in named.items()]
     return [
         _keras_spec(str(getattr(tensor, "name", "") or f"{kind}_{number}").split(":")[0], tensor)
-        for number, tensor in enumerate(_listed(structure))
+        for number, tensor in enumerate(_as_list(structure))
     ]
 
 
@@ -120,5 +120,5 @@ def _keras_spec(name: str, tensor: Any) -> TensorSpec:
     return TensorSpec(name, getattr(tensor.dtype, "name", str(tensor.dtype)), tuple(tensor.shape))
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return cast("Sequence[Any]", value) if isinstance(value, (list, tuple)) else [value]

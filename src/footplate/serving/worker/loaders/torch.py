@@ -27,23 +27,23 @@ class TorchModel(LoadedModel):
         self.inputs = list(inputs)
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
-        given = [torch.as_tensor(arrays[spec.name]).to(self._device) for spec in self.inputs]
+        inputs = [torch.as_tensor(arrays[spec.name]).to(self._device) for spec in self.inputs]
         with torch.inference_mode():
-            results = self._module(*given)
-        named = cast("Mapping[str, Any]", results) if isinstance(results, dict) else _numbered(results)
+            results = self._module(*inputs)
+        named = cast("Mapping[str, Any]", results) if isinstance(results, dict) else _outputs_by_name(results)
         return {name: np.asarray(value.detach().cpu()) for name, value in named.items()}
 
     def to_onnx(self, arrays: Arrays) -> bytes:
         """Convert the file again on the CPU: an exported program as it is, TorchScript with the sample's shapes."""
         names = {"input_names": [spec.name for spec in self.inputs], "output_names": list(self.run(arrays, "predict"))}
         if self._file.endswith(".pt2"):
-            made = torch.onnx.export(torch.export.load(self._file), dynamo=True, **names)
-            return made.model_proto.SerializeToString()
+            program = torch.onnx.export(torch.export.load(self._file), dynamo=True, **names)
+            return program.model_proto.SerializeToString()
         module = torch.jit.load(self._file, map_location="cpu").eval()
-        given = tuple(torch.as_tensor(arrays[spec.name]) for spec in self.inputs)
+        inputs = tuple(torch.as_tensor(arrays[spec.name]) for spec in self.inputs)
         free = {name: {0: "batch"} for listed in names.values() for name in listed}
         target = io.BytesIO()
-        torch.onnx.export(module, given, target, dynamo=False, dynamic_axes=free, **names)
+        torch.onnx.export(module, inputs, target, dynamo=False, dynamic_axes=free, **names)
         return target.getvalue()
 
 
@@ -62,8 +62,8 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
 
 
 def _why_not(file: str) -> str:
-    found = torch_files.class_of_module(file)
-    why = f"a pickled module, which needs the code of {found}" if found else "weights alone, without the code for them"
+    code = torch_files.class_of_module(file)
+    why = f"a pickled module, which needs the code of {code}" if code else "weights alone, without the code for them"
     way = "torch.jit.trace(model, sample).save('model.pt')"
     if importlib.util.find_spec("torch.export") is not None:  # since torch 2.1
         way = "torch.export.save(torch.export.export(model, (sample,)), 'model.pt2')"
@@ -76,17 +76,17 @@ def _why_not(file: str) -> str:
 def _inputs(program: Any) -> Sequence[TensorSpec]:
     """Return the inputs of an exported program: a dimension that was exported as dynamic is free."""
     values = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
-    found = [values[name] for name in program.graph_signature.user_inputs]
+    names = program.graph_signature.user_inputs
     return [
         TensorSpec(
             name,
-            str(value.dtype).replace("torch.", ""),
-            tuple(size if isinstance(size, int) else None for size in value.shape),
+            str(values[name].dtype).replace("torch.", ""),
+            tuple(size if isinstance(size, int) else None for size in values[name].shape),
         )
-        for name, value in zip(program.graph_signature.user_inputs, found)
+        for name in names
     ]
 
 
-def _numbered(results: Any) -> dict[str, Any]:
+def _outputs_by_name(results: Any) -> dict[str, Any]:
     listed = cast("Sequence[Any]", results) if isinstance(results, (list, tuple)) else [results]
     return {"output" if len(listed) == 1 else f"output_{number}": value for number, value in enumerate(listed)}

@@ -40,5 +40,5 @@ def _first_class(file: IO[bytes]) -> Optional[str]:
     """Return the first class that weights have not, as `module.name`; torch writes no later protocol than 2."""
     named = (str(argument) for opcode, argument, _ in pickletools.genops(file) if opcode.name == "GLOBAL")
     modules = ((name.partition(" ")[0], name) for name in named)
-    found = (name for module, name in modules if module not in _OF_WEIGHTS and not module.startswith("numpy"))
-    return next((name.replace(" ", ".") for name in found), None)
+    classes = (name for module, name in modules if module not in _OF_WEIGHTS and not module.startswith("numpy"))
+    return next((name.replace(" ", ".") for name in classes), None)
