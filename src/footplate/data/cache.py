@@ -23,12 +23,12 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 from footplate.data.cache_limit import DEFAULT_LIMIT, limit_of
-from footplate.data.stores.base import SMALL, Count, FileStore, fingerprint, uncounted
+from footplate.data.stores.base import SMALL, Count, FileStore, fingerprint, ignore_count
 from footplate.data.transfer import fetch
 from footplate.data.transfer.partial import Partial
 from footplate.disk import FileLock, atomic_symlink, space, temporary_file, write_all
 from footplate.domain.data import StoreEntry
-from footplate.errors import Broken, Unavailable
+from footplate.errors import Unavailable
 
 _IN_HOME = os.path.join("cache", "data")  # inside a home
 _EVICT_TO = 0.9  # the fill level that eviction aims for
@@ -94,14 +94,14 @@ class DataCache:
     def has(self, key: str) -> bool:
         return os.path.exists(self._key_path(key))
 
-    def open(self, store: FileStore, entry: StoreEntry, pool: Executor, count: Count = uncounted) -> int:
+    def open(self, store: FileStore, entry: StoreEntry, pool: Executor, count: Count = ignore_count) -> int:
         """Open the whole file, and hold it until it is closed. Fetch it if it is not cached."""
         key = self.key(store, entry)
         while True:
             file = self.find(key, entry.size)
             if file is not None:
                 return file
-            with self._fetch_lock(key):
+            with hold_lock(f"{self.folder}/coming/{key}.lock"):
                 if (file := self.find(key, entry.size)) is not None:
                     return file
                 self._fetch(store, entry, key, pool, count)
@@ -132,11 +132,7 @@ class DataCache:
 
     def keep_partial(self, key: str, entry: StoreEntry, partial: Partial) -> None:
         """Verify a complete file, and keep it. Remove one that differs from its listing, and raise Broken."""
-        try:
-            fetch.check_digest(entry, partial.chunks())
-        except Broken:
-            partial.discard()
-            raise
+        fetch.verify_partial(partial, entry)
         try:
             partial.finish(0o444)
             self._keep_file(key, partial.path)
@@ -182,9 +178,6 @@ class DataCache:
 
     def _key_path(self, key: str) -> str:
         return f"{self.folder}/keys/{key[:2]}/{key}"
-
-    def _fetch_lock(self, key: str) -> contextlib.AbstractContextManager[None]:
-        return hold_lock(f"{self.folder}/coming/{key}.lock")
 
     # ── making room ───────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -75,7 +75,8 @@ def mount_input(
     if place is not None:
         spec, path = place
         # A file keeps its name, because scripts derive the format from it.
-        is_file = _is_file(spec, path)
+        folder = open_lazily(spec).folder
+        is_file = folder is not None and (folder / store_names.clean_folder(path)).is_file()
         where = os.path.join(at, os.path.basename(path)) if is_file else at
         mount = mount_folder(spec, path, where, cache)
         return VisibleInput(mount.path, mount, point, at if is_file and point is None else None)
@@ -103,7 +104,7 @@ def download_input(
         rule: batch.Overwrite = "replace" if overwrite else "skip"
         stores = {name: open_store(spec) for name, spec in specs.items()}
         batch.download(files, stores, at, overwrite=rule, report=report)
-    return VisibleInput(_path_for_script(wanted.definition, listing, Path(at)), Mount(at, "copied"))
+    return VisibleInput(_path_for_script(wanted.definition, listing, Path(at)), Mount(at))
 
 
 def ensure_listing(wanted: InputData, scratch: str) -> tuple[str, str]:
@@ -125,24 +126,14 @@ def _single_local_source(wanted: InputData) -> tuple[StoreSpec, str] | None:
     return None if store_names.is_pattern(path) or open_lazily(spec).folder is None else (spec, path)
 
 
-def _is_file(spec: StoreSpec, path: str) -> bool:
-    folder = open_lazily(spec).folder
-    return folder is not None and (folder / store_names.clean_folder(path)).is_file()
-
-
 def _path_for_script(definition: Mapping[str, Any], listing: str, folder: Path) -> Path:
-    name = _single_file_name(definition, listing)
-    return folder if name is None else folder / name
-
-
-def _single_file_name(definition: Mapping[str, Any], listing: str) -> str | None:
-    """Return the file's name if the dataset was made of exactly one: a script then gets its path, not its folder's."""
+    """Return the file's path if the dataset was made of exactly one file, and otherwise its folder's."""
     sources = list(sources_of(definition))
     if len(sources) != 1 and not definition.get("is_file"):
-        return None
+        return folder
     with Listing(listing) as files:
         if len(files) != 1:
-            return None
+            return folder
         (item,) = files
-    path = str(sources[0].get("url") or store_names.clean_folder(str(sources[0].get("path"))))
-    return item.name if definition.get("is_file") or item.source == path else None
+    source = str(sources[0].get("url") or store_names.clean_folder(str(sources[0].get("path"))))
+    return folder / item.name if definition.get("is_file") or item.source == source else folder

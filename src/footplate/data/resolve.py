@@ -27,16 +27,13 @@ from footplate.errors import InvalidInput, NotFound
 WEB = ""
 """The label of the web store, in which an item's path is its whole URL."""
 
+WEB_STORE = StoreSpec(HTTP)
 Namer = Callable[[Mapping[str, Any], StoreEntry], str]
-
-
-def web_store() -> StoreSpec:
-    return StoreSpec(HTTP)
 
 
 def stores_or_web(stores: Mapping[str, StoreSpec]) -> Mapping[str, StoreSpec]:
     """Return the stores; without any, the web store, since all sources then are URLs."""
-    return stores or {WEB: web_store()}
+    return stores or {WEB: WEB_STORE}
 
 
 def resolve(
@@ -47,7 +44,7 @@ def resolve(
     A source that finds nothing raises NotFound, unless `if_nothing` is "pass".
     """
     sources = list(sources_of(definition))
-    name_of = _full_name if definition.get("full_names") else _namer(sources)
+    name_of: Namer = (lambda _, entry: entry.path) if definition.get("full_names") else _namer(sources)
     items = _look_up(sources, name_of, stores, if_nothing == "pass")
     steps: Sequence[Mapping[str, Any]] = definition.get("steps") or ()
     if not steps:
@@ -87,7 +84,7 @@ def _look_up(
 
 def _spec(label: str, stores: Mapping[str, StoreSpec]) -> StoreSpec:
     if label == WEB:
-        return web_store()
+        return WEB_STORE
     if label not in stores:
         raise NotFound(f"the datastore {label!r} does not exist", "register it again, or create the dataset again")
     return stores[label]
@@ -104,10 +101,6 @@ def _entries(store: FileStore, source: Mapping[str, Any], may_be_gone: bool) -> 
         name = str(source["datastore"])
         # The store does not know its own name; its hint has a placeholder for it.
         raise NotFound(f"datastore {name!r}: {error.message}", (error.hint or "").replace("NAME", name)) from None
-
-
-def _full_name(source: Mapping[str, Any], entry: StoreEntry) -> str:
-    return entry.path
 
 
 def _namer(sources: Sequence[Mapping[str, Any]]) -> Namer:

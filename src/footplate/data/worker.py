@@ -125,7 +125,7 @@ def download(
     report: Report | None = None,
 ) -> list[str]:
     """Download the files of a listing below `target`, and return the local paths."""
-    opened = _open_all(stores)
+    opened = {name: open_store(spec) for name, spec in stores_or_web(specs_from_json(stores)).items()}
     with Listing(listing) as pinned:
         items = [item for item in pinned if not ignore_not_found or exists(opened[item.store], item.source)]
     if overwrite == "skip":
@@ -186,10 +186,6 @@ REPORTING = frozenset(("upload", "download"))
 
 def _open(spec: Mapping[str, Any]) -> FileStore:
     return open_store(from_json(StoreSpec, spec))
-
-
-def _open_all(stores: Specs) -> dict[str, FileStore]:
-    return {name: open_store(spec) for name, spec in stores_or_web(specs_from_json(stores)).items()}
 
 
 def perform(verb: str, arguments: Mapping[str, Any], report: Report | None = None) -> Any:

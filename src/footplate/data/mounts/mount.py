@@ -43,17 +43,16 @@ _BOOT = "import sys; sys.path[:] = {path!r}; from footplate.data.mounts.supervis
 
 
 class Mount:
-    """A mount. `path` goes to the script; `how` describes the kind of mount. `close` may be called more than once.
+    """A mount. `path` goes to the script. `close` may be called more than once.
 
     `record` identifies the mount for `adopt`, by a process that replaces a killed owner. `is_link` means that nothing
     is mounted: `path` is a symlink to the data.
     """
 
     def __init__(
-        self, path: str, how: str, record: _Record | None = None, view: View | None = None, is_link: bool = False
+        self, path: str, record: _Record | None = None, view: View | None = None, is_link: bool = False
     ) -> None:
         self.path = Path(path)
-        self.how = how
         self.is_link = is_link
         self._record, self._view = record, view
 
@@ -134,8 +133,7 @@ def mount_listing(
                 return _serve_fuse(str(at), cache, stores, {"listing": os.path.abspath(listing), "name": name})
         elif how == "fuse":
             raise Unavailable("this machine has no FUSE", _NO_FUSE)
-        with Listing(listing) as items:
-            view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
+        view = _make_view(cache, name, listing, stores, report)
     try:
         if any(open_lazily(spec).folder for spec in stores.values()):
             check_links(view.path)
@@ -166,8 +164,7 @@ def mount_writable(
     if view is None:
         if not syscalls.can_overlay(os.path.dirname(changes)):  # checked before everything is fetched in vain
             return None
-        with Listing(listing) as items:
-            view = make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
+        view = _make_view(cache, name, listing, stores, report)
     try:
         point = _make_mount_point(str(at))
         record = _Record.new(cache, point)
@@ -178,10 +175,17 @@ def mount_writable(
             view.close()
             return None
         record.start_supervisor({"view": f"{view.path}.lock"})
-        return Mount(point, "in place, changes apart", record, view)
+        return Mount(point, record, view)
     except BaseException:
         view.close()
         raise
+
+
+def _make_view(
+    cache: DataCache, name: str, listing: str, stores: Mapping[str, StoreSpec], report: Report | None
+) -> View:
+    with Listing(listing) as items:
+        return make_view(cache, name, items, {label: open_store(spec) for label, spec in stores.items()}, report)
 
 
 _NO_FUSE = "install it (Debian, Ubuntu: apt-get install fuse3; pip install 'footplate[data]'), or download the data"
@@ -207,9 +211,9 @@ def _show_in_place(source: str, at: str, cache: DataCache, view: View | None) ->
     except OSError:
         record.close(point)
         os.symlink(source, point)
-        return Mount(point, "in place", view=view, is_link=True)
+        return Mount(point, view=view, is_link=True)
     record.start_supervisor({"view": f"{view.path}.lock" if view else None})
-    return Mount(point, "in place, read-only", record, view)
+    return Mount(point, record, view)
 
 
 def _serve_fuse(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task: dict[str, Any]) -> Mount:
@@ -220,7 +224,9 @@ def _serve_fuse(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task
     point = _make_mount_point(at)
     record = _Record.new(cache, point)
     try:
-        device = _mount_fuse(point)
+        device = None
+        with contextlib.suppress(OSError):  # not root: libfuse uses its setuid helper once it is loaded
+            device = syscalls.mount_fuse(point)
         record.start_supervisor(
             {"serve": True, "view": None, "stores": specs, "cache": cache.folder, "limit": cache.limit, **task}, device
         )
@@ -230,14 +236,7 @@ def _serve_fuse(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task
         syscalls.unmount(point)
         record.close(point)
         raise
-    return Mount(point, "over FUSE, read as it is needed", record)
-
-
-def _mount_fuse(point: str) -> int | None:
-    try:
-        return syscalls.mount_fuse(point)
-    except OSError:  # not root: libfuse uses its setuid helper once it is loaded
-        return None
+    return Mount(point, record)
 
 
 def _make_mount_point(at: str, is_file: bool = False) -> str:
@@ -338,7 +337,7 @@ def adopt(record: str) -> Mount | None:
             point = json.load(file)["at"]
     except FileNotFoundError:
         return None
-    return Mount(point, "adopted", _Record(record, lock))
+    return Mount(point, _Record(record, lock))
 
 
 def sweep(cache: DataCache) -> list[str]:

@@ -76,7 +76,7 @@ def mount_fuse(at: str) -> int:
         os.close(device)
         raise
     with contextlib.suppress(OSError, StopIteration):  # slow reads are better than no mount
-        number = next(line.split(b" ", 3)[2] for line in _mounted() if _mount_point_of(line) == os.fsencode(at))
+        number = next(line.split(b" ", 3)[2] for line in _read_mounts() if _mount_point_of(line) == os.fsencode(at))
         with open(f"/sys/class/bdi/{number.decode()}/read_ahead_kb", "w", encoding="ascii") as file:
             file.write(str(READ_AHEAD // 1024))
     return device
@@ -111,10 +111,10 @@ def unmount(at: str) -> None:
 def is_mounted(at: str) -> bool:
     """Return whether something is mounted. Works for a dead FUSE process too, where a stat of the path would fail."""
     encoded = os.fsencode(at)
-    return any(_mount_point_of(line) == encoded for line in _mounted())
+    return any(_mount_point_of(line) == encoded for line in _read_mounts())
 
 
-def _mounted() -> list[bytes]:
+def _read_mounts() -> list[bytes]:
     with open("/proc/self/mountinfo", "rb") as file:
         return file.readlines()
 

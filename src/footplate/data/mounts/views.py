@@ -122,9 +122,8 @@ def _build_aside(cache: DataCache, name: str, fill: Callable[[str], None]) -> No
                 for each in inside:
                     os.chmod(f"{folder}/{each}", 0o555)
             os.rename(aside, f"{cache.folder}/views/{name}")
-            os.chmod(
-                f"{cache.folder}/views/{name}", 0o555
-            )  # last, because moving a directory needs write permission on it
+            # Last, because moving a directory needs write permission on it.
+            os.chmod(f"{cache.folder}/views/{name}", 0o555)
     except BaseException:
         remove_tree(aside)
         raise

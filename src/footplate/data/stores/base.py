@@ -38,7 +38,7 @@ Count = Callable[[int], None]
 """Receives the number of bytes transferred since the last call."""
 
 
-def uncounted(_: int) -> None:
+def ignore_count(_: int) -> None:
     """Ignore the number of bytes."""
 
 
@@ -76,7 +76,7 @@ class FileStore(Protocol):
         ...
 
     def put(
-        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = ignore_count, notes: str = ""
     ) -> StoreEntry:
         """Write a file, whole or not at all. With `if_absent`: raise Conflict if the name exists.
 
@@ -103,5 +103,5 @@ def fingerprint(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def changed_during_upload(source: Path) -> Conflict:
+def changed_source_error(source: Path) -> Conflict:
     return Conflict(f"{source} changed during the upload", "send it again when no process writes to it")

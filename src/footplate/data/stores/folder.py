@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
-from footplate.data.stores.base import Children, Count, uncounted
+from footplate.data.stores.base import Children, Count, ignore_count
 from footplate.data.stores.beneath import make_directories, open_beneath
 from footplate.disk import atomic_file, copy, place, space, write_all
 from footplate.domain.data import StoreEntry, StoreSpec
@@ -139,7 +139,7 @@ class FolderStore:
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = ignore_count, notes: str = ""
     ) -> StoreEntry:
         with _translated(path), space(self._root), self._made_folder_of(check_name(path)) as target:
             aside = os.path.join(os.path.dirname(target), f"{ASIDE}{uuid.uuid4().hex}")

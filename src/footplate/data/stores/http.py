@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from footplate.backoff import Backoff
-from footplate.data.stores.base import Children, Count, uncounted
+from footplate.data.stores.base import Children, Count, ignore_count
 from footplate.data.stores.web_client import Web, WebResponse, check_url, printable
 from footplate.domain.data import UNKNOWN_SIZE, StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name
@@ -77,7 +77,7 @@ class HttpStore:
         return self._pull(path, start, None, etag)
 
     def put(
-        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = ignore_count, notes: str = ""
     ) -> StoreEntry:
         self._raise_read_only()
 

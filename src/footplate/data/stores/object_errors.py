@@ -5,7 +5,7 @@ The rest of a response is never passed on, because it may contain URLs with sign
 
 from __future__ import annotations
 
-from footplate.data.stores.web_client import untrusted_certificate
+from footplate.data.stores.web_client import certificate_error
 from footplate.domain.data import StoreSpec
 from footplate.errors import FootplateError, InvalidInput, NotAllowed, NotFound, Unavailable
 
@@ -43,7 +43,7 @@ def error_for(spec: StoreSpec, path: str, status: int | None, code: str, cause: 
             f"{where}: the store rejected the request ({details})", "check the store's name, region and endpoint"
         )
     if cause.lower() == "certificate":
-        return untrusted_certificate(where)
+        return certificate_error(where)
     return Unavailable(
         f"{where} could not be reached ({details})", "check the endpoint and the network, then try again"
     )

@@ -18,7 +18,7 @@ import obstore as _obstore
 from obstore import exceptions
 from obstore import store as backends
 
-from footplate.data.stores.base import SMALL, Children, Count, changed_during_upload, exists, uncounted
+from footplate.data.stores.base import SMALL, Children, Count, changed_source_error, exists, ignore_count
 from footplate.data.stores.object_errors import display_name, error_for
 from footplate.data.transfer.multipart import multipart_for, upload_parts
 from footplate.domain.data import StoreEntry, StoreSpec
@@ -142,13 +142,13 @@ class ObjectStore:
             options = {**options, "if_match": f'"{etag}"'}
         answer = obstore.get(self._backend, _check(path), options=options or None)
         if etag and _plain_etag(answer.meta["e_tag"]) != etag:  # some servers ignore if_match
-            raise _changed(path)
+            raise _changed_file_error(path)
         return answer
 
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = ignore_count, notes: str = ""
     ) -> StoreEntry:
         _check(path)
         if isinstance(source, Path) and os.stat(source).st_size <= SMALL:
@@ -179,7 +179,7 @@ class ObjectStore:
         entry = self.stat(path)
         if entry.size != size:
             self.delete(path)
-            raise changed_during_upload(source)
+            raise changed_source_error(source)
         return entry
 
     def sign_puts(self, paths: list[str], seconds: float) -> list[str]:
@@ -307,7 +307,7 @@ class _NoRanges(Exception):
     """The server sent the whole file although a range was requested."""
 
 
-def _changed(path: str) -> Conflict:
+def _changed_file_error(path: str) -> Conflict:
     return Conflict(
         f"{path!r} has changed in its store", "create a new version of the dataset to use the present files"
     )
@@ -317,7 +317,7 @@ def _explain(store: ObjectStore, path: str, error: Exception) -> Exception:
     text = str(error)
     status, code, cause = (match.group(1) if match else "" for match in (p.search(text) for p in _ERROR_DETAILS))
     if isinstance(error, exceptions.PreconditionError):
-        return _changed(path)
+        return _changed_file_error(path)
     if isinstance(error, exceptions.AlreadyExistsError):
         return Conflict(f"{display_name(store.spec, path)} already exists", "overwrite it, or choose another name")
     if isinstance(error, exceptions.InvalidPathError):

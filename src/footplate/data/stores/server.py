@@ -11,8 +11,7 @@ import http.client
 import json
 import os
 import urllib.parse
-from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +19,7 @@ from footplate import environ
 from footplate.api import PREFIX
 from footplate.api.store_files import StoredPart, StoreFilesApi
 from footplate.backoff import Backoff, retry
-from footplate.data.stores.base import SMALL, Children, Count, changed_during_upload, fingerprint, uncounted
+from footplate.data.stores.base import SMALL, Children, Count, changed_source_error, fingerprint, ignore_count
 from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, releasing
 from footplate.data.stores.web_client import Web, WebResponse
 from footplate.domain.data import StoreEntry, StoreSpec
@@ -83,7 +82,7 @@ class ServerStore(HttpStore):
     # ── writing ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def put(
-        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = uncounted, notes: str = ""
+        self, path: str, source: bytes | Path, *, if_absent: bool = False, count: Count = ignore_count, notes: str = ""
     ) -> StoreEntry:
         path = check_name(path)
         if isinstance(source, Path):
@@ -113,7 +112,7 @@ class ServerStore(HttpStore):
                 piece = os.pread(file.fileno(), min(_PIECE, info.st_size - sent.size), sent.size)
                 now = os.stat(source)
                 if not piece or (now.st_size, now.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
-                    raise changed_during_upload(source)
+                    raise changed_source_error(source)
                 before = sent
                 sent = _with_retries(functools.partial(_send_piece, send, piece, before.size))
                 count(sent.size - before.size)
@@ -164,11 +163,11 @@ class _WebTransport:
         timeout: float | None = None,
     ) -> _WebReply:
         with releasing(self._call(method, path, query, body)) as answer:
-            return _WebReply(_read_body(answer))
+            return _WebReply(_read(answer.response.read))
 
     def stream(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
         with releasing(self._call("GET", path, query)) as answer:
-            while piece := _next_line(answer):
+            while piece := _read(answer.response.readline):
                 yield piece
 
     def _call(
@@ -189,27 +188,16 @@ class _WebTransport:
 
     def _error_of(self, answer: WebResponse) -> FootplateError:
         try:
-            return from_wire(json.loads(_read_body(answer))["error"])
+            return from_wire(json.loads(_read(answer.response.read))["error"])
         except (ValueError, KeyError, TypeError):
             message = f"{self._base} answered with status {answer.status}, which is not how a Footplate server answers"
             return Unavailable(message, "check the server's address and any proxy in front of it")
 
 
-def _next_line(answer: WebResponse) -> bytes:
-    with _translating_cuts():
-        return answer.response.readline()
-
-
-def _read_body(answer: WebResponse) -> bytes:
-    with _translating_cuts():
-        return answer.response.read()
-
-
-@contextmanager
-def _translating_cuts() -> Generator[None, None, None]:
-    """Treat a truncated body as a network error, which is worth a retry."""
+def _read(read: Callable[[], bytes]) -> bytes:
+    """Read a body. A truncated one is a network error, which is worth a retry."""
     try:
-        yield
+        return read()
     except (OSError, http.client.HTTPException) as error:
         message = f"the server's response was cut off ({error or type(error).__name__})"
         raise Unavailable(message, "check the network, then try again") from None

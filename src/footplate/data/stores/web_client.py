@@ -72,7 +72,7 @@ def check_url(url: str) -> str:
     return url
 
 
-def untrusted_certificate(where: str, why: str = "") -> NotAllowed:
+def certificate_error(where: str, why: str = "") -> NotAllowed:
     """Return the error for a bad certificate, where a retry would not help."""
     return NotAllowed(
         f"{where} has an untrusted certificate{f' ({why})' if why else ''}",
@@ -131,7 +131,8 @@ class Web:
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> WebResponse:
         parts = urllib.parse.urlsplit(url)
-        proxy = self._proxy(parts)
+        direct = urllib.request.proxy_bypass(parts.hostname or "")
+        proxy = None if direct else self._proxies.get(parts.scheme) or self._proxies.get("all")
         path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
         target = url if proxy and parts.scheme == "http" else path
         sent = {"Accept-Encoding": "identity", "User-Agent": "footplate", **headers}
@@ -142,7 +143,7 @@ class Web:
                 return WebResponse(connection.getresponse(), connection)
             except ssl.SSLCertVerificationError as error:
                 connection.close()
-                raise untrusted_certificate(printable(url), error.verify_message) from None
+                raise certificate_error(printable(url), error.verify_message) from None
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
                 if not reused:  # the server may have closed a kept connection silently
@@ -160,11 +161,6 @@ class Web:
             return connection, True
         connection = self._kept.connections[place] = _connect(parts, proxy, self._timeout, self._context)
         return connection, False
-
-    def _proxy(self, parts: urllib.parse.SplitResult) -> str | None:
-        if urllib.request.proxy_bypass(parts.hostname or ""):
-            return None
-        return self._proxies.get(parts.scheme) or self._proxies.get("all")
 
 
 def _connect(

@@ -13,7 +13,7 @@ from typing import Any, Mapping, cast
 
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache, cache_at
-from footplate.data.resolve import WEB, names_key, resolve, web_store
+from footplate.data.resolve import WEB, WEB_STORE, names_key, resolve
 from footplate.data.stores.base import FileStore
 from footplate.data.stores.registry import open_store
 from footplate.data.tabular.arrow import pa
@@ -95,7 +95,7 @@ def _finds(source: Mapping[str, Any], item: Item) -> bool:
 def _files(items: Sequence[Item], stores: Stores, fetched: _CachedFiles) -> list[SourceFile]:
     reached: dict[str, FileStore] = {}
     for label in {item.store for item in items}:
-        reached[label] = open_store(web_store() if label == WEB else stores[label])
+        reached[label] = open_store(WEB_STORE if label == WEB else stores[label])
     return [_file(item, reached[item.store], fetched) for item in items]
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from footplate.data.stores.base import SMALL, FileStore, Progress, Report, changed_during_upload, exists, fingerprint
+from footplate.data.stores.base import SMALL, FileStore, Progress, Report, changed_source_error, exists, fingerprint
 from footplate.data.stores.folder import ASIDE, FolderStore
 from footplate.data.transfer import fetch
 from footplate.disk import FileLock, space, sync, write_all
@@ -140,7 +140,7 @@ def _read_unchanging(path: Path) -> bytes:
         data = file.readall()
         after = os.fstat(file.fileno())
     if len(data) != before.st_size or (after.st_size, after.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-        raise changed_during_upload(path)
+        raise changed_source_error(path)
     return data
 
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 
 from footplate.backoff import Backoff
@@ -67,7 +67,8 @@ def fetch_large(store: FileStore, entry: StoreEntry, target: str, mode: int, poo
     aside = os.path.join(os.path.dirname(target), f"{ASIDE}{_key(store, entry)}")
     with Partial(aside, entry.size, _BLOCK) as partial:
         fetch_blocks(store, entry, partial, pool, count)
-        _verify_and_finish(partial, entry, mode)
+        verify_partial(partial, entry)
+        partial.finish(mode)
     os.replace(aside, target)
 
 
@@ -89,20 +90,29 @@ def fetch_blocks(store: FileStore, entry: StoreEntry, partial: Partial, pool: Ex
     """Fetch the missing blocks through `pool`. The first failure stops the rest; complete blocks are kept."""
     missing = partial.missing()
     count(entry.size - sum(partial.span(index)[1] for index in missing))
-    stop = threading.Event()
 
     def fetch(index: int) -> None:
+        start, length = partial.span(index)
+        partial.write(index, store.read(entry.path, start, length, entry.etag))
+        count(length)
+
+    run_all(pool, fetch, missing)
+
+
+def run_all(pool: Executor, act: Callable[[int], None], numbers: Iterable[int]) -> None:
+    """Call `act` with each number through `pool`. The first failure stops those that have not begun, and is raised."""
+    stop = threading.Event()
+
+    def run(number: int) -> None:
         if stop.is_set():
             return
-        start, length = partial.span(index)
         try:
-            partial.write(index, store.read(entry.path, start, length, entry.etag))
+            act(number)
         except BaseException:
             stop.set()
             raise
-        count(length)
 
-    wait_all([pool.submit(fetch, index) for index in missing])
+    wait_all([pool.submit(run, number) for number in numbers])
 
 
 def wait_all(futures: list[Future[None]]) -> None:
@@ -112,13 +122,13 @@ def wait_all(futures: list[Future[None]]) -> None:
         raise errors[0]
 
 
-def _verify_and_finish(partial: Partial, entry: StoreEntry, mode: int) -> None:
+def verify_partial(partial: Partial, entry: StoreEntry) -> None:
+    """Verify a file that has all its blocks, and discard it if it differs from its listing."""
     try:
         check_digest(entry, partial.chunks())
     except Broken:
         partial.discard()
         raise
-    partial.finish(mode)
 
 
 def _fetch_stream(store: FileStore, entry: StoreEntry, target: str, mode: int, count: Count) -> None:

@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, Protocol
 from xml.sax.saxutils import escape
 
 from footplate.backoff import Backoff, retry
-from footplate.data.stores.base import SMALL, Count, changed_during_upload
+from footplate.data.stores.base import SMALL, Count, changed_source_error
 from footplate.data.stores.object_errors import error_for
 from footplate.data.stores.web_client import Web
-from footplate.data.transfer.fetch import wait_all
+from footplate.data.transfer.fetch import run_all
 from footplate.data.transfer.signing import AzureSigner, S3Signer, Signer
 from footplate.disk import FileLock
 from footplate.domain.data import ADLS_GEN2, AZURE_BLOB, S3, StoreSpec
@@ -117,7 +117,7 @@ def _put(parts: Parts, path: str, source: Path, count: Count, noted: _Notes) -> 
     if (now.st_size, now.st_mtime_ns) != (state.size, state.changed):
         parts.abort(path, state.upload)
         noted.forget()
-        raise changed_during_upload(source)
+        raise changed_source_error(source)
     parts.finish(path, state.upload, [tags[number] for number in sorted(tags)])
     noted.forget()
 
@@ -125,26 +125,18 @@ def _put(parts: Parts, path: str, source: Path, count: Count, noted: _Notes) -> 
 def _send_missing(
     parts: Parts, path: str, source: Path, state: _State, tags: dict[int, str], count: Count, noted: _Notes
 ) -> None:
-    numbers = range(1, -(-state.size // state.part) + 1)
-    stop = threading.Event()
+    missing = [number for number in range(1, -(-state.size // state.part) + 1) if number not in tags]
     count(sum(_length(state, number) for number in tags))
 
     def send(number: int) -> None:
-        if stop.is_set():
-            return
-        try:
-            with _IN_MEMORY:
-                data = os.pread(file.fileno(), _length(state, number), (number - 1) * state.part)
-                tags[number] = parts.send(path, state.upload, number, data)
-        except BaseException:
-            stop.set()
-            raise
+        with _IN_MEMORY:
+            data = os.pread(file.fileno(), _length(state, number), (number - 1) * state.part)
+            tags[number] = parts.send(path, state.upload, number, data)
         noted.add(number, tags[number])
         count(len(data))
 
-    missing = [number for number in numbers if number not in tags]
     with open(source, "rb", buffering=0) as file, ThreadPoolExecutor(_PARALLEL_PARTS, "footplate-part") as pool:
-        wait_all([pool.submit(send, number) for number in missing])
+        run_all(pool, send, missing)
 
 
 def _length(state: _State, number: int) -> int:

@@ -87,20 +87,16 @@ class Partial:
                 rest, start = rest[written:], start + written
             os.pwrite(self._map, b"\1", _HEADER + index)
 
-    @contextlib.contextmanager
-    def lock_block(self, index: int) -> Generator[None, None, None]:
+    def lock_block(self, index: int) -> contextlib.AbstractContextManager[None]:
         """Hold while a block is fetched: others that want it wait, and then find it. The lock dies with its owner."""
-        with self._locked(_HEADER + index):
-            yield
+        return self._lock(_HEADER + index)
 
-    @contextlib.contextmanager
-    def lock_all(self) -> Generator[None, None, None]:
+    def lock_all(self) -> contextlib.AbstractContextManager[None]:
         """Hold while the file is created or completed. It is independent of the blocks' locks."""
-        with self._locked(0):
-            yield
+        return self._lock(0)
 
     @contextlib.contextmanager
-    def _locked(self, byte: int) -> Generator[None, None, None]:
+    def _lock(self, byte: int) -> Generator[None, None, None]:
         # Locks of an open file, not of the process, and opened anew, so that threads exclude each other too.
         again = os.open(f"/proc/self/fd/{self._map}", os.O_RDWR | os.O_CLOEXEC)
         try:
