@@ -4,6 +4,10 @@ Crash-only: every step can be repeated, and an agent that is started again after
 agent on another machine than the server needs only the server's URL and the run's token.
 
     agent               the life of one node, start to end; read `Agent.work` first
+    context             what the phases of that life share: orders, connection, ranks, helpers
+    rank_start          prepares the node, waits for the others, and starts the ranks
+    rank_watch          watches the ranks until they have ended, or ends them
+    delivery            sends what is left, and removes the node's directory
     options, __main__   the agent's command line, and the file that starts it
     supervisor          starts agents on other machines again if they are killed
     stopping            requests to stop the agent
@@ -26,6 +30,7 @@ agent on another machine than the server needs only the server's URL and the run
     mpi/                mpirun over the agents
     shipping/           logs, metrics and outputs, sent to the server
 
-`tests/unit/node/test_agent.py` runs whole agents against a small server and covers preparation, snapshot, rank_group,
-rendezvous, log and host_info as well; tests/e2e covers data and sampler, tests/frameworks covers mpi/.
+`tests/unit/node/test_agent.py` runs whole agents against a small server and covers context, rank_start, rank_watch,
+delivery, preparation, snapshot, rank_group, rendezvous, log and host_info as well; tests/e2e covers data and sampler,
+tests/frameworks covers mpi/.
 """

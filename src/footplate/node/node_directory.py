@@ -265,6 +265,12 @@ def is_full(error: Exception) -> bool:
     return isinstance(error, OutOfSpace) or (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT))
 
 
+def describe_full_disk(error: OSError, path: str) -> Exception:
+    """Return the error to raise for one of a node's directory: OutOfSpace if its disk is full."""
+    words = f"the disk of {path} is full"
+    return OutOfSpace(words, "free some space and submit the run again") if is_full(error) else error
+
+
 def _read_json(path: str) -> dict[str, Any] | None:
     try:
         with open(path, encoding="utf-8", errors=_ESCAPE) as file:

@@ -69,6 +69,7 @@ class RankGroup:
         self._clock = clock
         self._began = clock()
         self._is_ending = False
+        self._was_ended = False  # perhaps after a rank had failed
         self._warned: set[int] = set()  # processes that we have warned of a time limit
         self._failed_since: dict[int, float] = {}  # by rank: when we first saw its report of a failure
         self._wake, self.waker = os.pipe()  # a byte written to the waker ends a sleep
@@ -256,7 +257,7 @@ class RankGroup:
             return False
         return any(rank.code or self._folder.read_rank_exit(rank.number).get("code") for rank in list(self._ranks))
 
-    def ended_by_themselves(self, was_asked_to_end: bool) -> bool:
+    def ended_by_themselves(self) -> bool:
         """Whether every rank left in an orderly way: with success, or after it was asked to end with any exit code.
 
         A rank that failed or was killed may have left half of a file.
@@ -264,7 +265,8 @@ class RankGroup:
         codes = [self._folder.read_rank_exit(rank.number).get("code", rank.code) for rank in self._ranks]
         if any(rank.code is not None and rank.code < 0 for rank in self._ranks):
             return False
-        return all(code == 0 or (was_asked_to_end and code is not None and code > 0) for code in codes)
+        was_asked = self._was_ended or bool(self._warned)
+        return all(code == 0 or (was_asked and code is not None and code > 0) for code in codes)
 
     # ── Warning ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -313,6 +315,7 @@ class RankGroup:
     def end(self, why: str, grace: float) -> None:
         """Ask the ranks to end and kill those that are left after `grace` seconds."""
         say(f"ending the ranks: {why}")
+        self._was_ended = True
         self._is_ending = self._is_ending or not self.has_failed()
         killed = process_tree.end(self.members, grace, self.reap, ask=self._to_ask)
         self._remove_containers()

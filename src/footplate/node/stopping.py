@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Generator
 
-from footplate.domain.orders import Cause, NodeOrders
+from footplate.domain.orders import AGENT_STOPPED, Cause, NodeOrders
 from footplate.domain.values import replace
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -79,6 +79,10 @@ class StopRequest:
         finally:
             self._deferred = before
         self._interrupt()
+
+    def cause(self, node: int) -> Cause:
+        """Return the request as the cause of the end of a node."""
+        return Cause(AGENT_STOPPED if self.by_signal else "canceled", self.reason or "the run is to end", node=node)
 
     def _on_signal(self, number: int, _frame: object) -> None:
         self.was_signalled = True
