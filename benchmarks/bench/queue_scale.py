@@ -21,7 +21,7 @@ from footplate.api import ApiClient
 from footplate.client import connect
 from footplate.client.launcher import server_status, stop_server
 from footplate.domain.orders import Program
-from footplate.domain.shipments import LOG, FilePiece, Shipment, encoded
+from footplate.domain.shipments import LOG, FilePiece, Shipment, encode
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.engines.base import Observation
 from footplate.node.shipping.reporting import HEARTBEAT_SECONDS
@@ -258,7 +258,7 @@ class _PlayedAgent:
     def beat(self) -> float:
         begin, line = time.monotonic(), b"a line of the log\n"
         if self._beats % 2:
-            piece = FilePiece("user_logs/std_log.txt", LOG, len(line) * (self._beats // 2), encoded(line))
+            piece = FilePiece("user_logs/std_log.txt", LOG, len(line) * (self._beats // 2), encode(line))
             self._api.ship(self.run, 0, Shipment(self._attempt, pieces=(piece,)))
         self._api.heartbeat(self.run, 0, self._attempt)
         self._beats += 1

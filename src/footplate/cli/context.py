@@ -21,7 +21,7 @@ from footplate.client import home as homes
 from footplate.client.launcher import server_status
 from footplate.domain.records import RunView
 from footplate.domain.runs.filter_values import read_seconds
-from footplate.domain.runs.filter_words import quoted
+from footplate.domain.runs.filter_words import quote
 from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
 from footplate.sdk.environments.environment import Environment
@@ -213,7 +213,7 @@ def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> st
     """Return the id that starts with this text; if none does, the one that contains it."""
     found = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
     if not found:
-        found = [view.id for view in list_runs(workspace, _NAMED + 1, where=f"id ~ {quoted(start)}")]
+        found = [view.id for view in list_runs(workspace, _NAMED + 1, where=f"id ~ {quote(start)}")]
     if not found:
         raise UserErrorException(
             f"workspace {workspace.name} has no run whose id contains {start!r}",

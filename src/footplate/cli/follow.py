@@ -119,7 +119,7 @@ class _LogPrinter:
         if run.status in TERMINAL or self.is_mid_line or (self._show and run.status == "Running"):
             self._live.hide()
         else:
-            self._live.show(run_status.shown(run.status, run.waiting) if self._show else phase_of(run))
+            self._live.show(run_status.visible_status(run.status, run.waiting) if self._show else phase_of(run))
 
     def _print_phase(self, phase: str, status: str) -> None:
         if phase == self._phase:
@@ -148,7 +148,9 @@ def phase_of(run: RunView) -> str:
         place = f", position {run.waiting.position}" if run.waiting.position else ""
         return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
-        return f"{run_status.shown(run.status, run.waiting)}: {run.waiting.reason}{expected(run.waiting.latest)}"
+        return (
+            f"{run_status.visible_status(run.status, run.waiting)}: {run.waiting.reason}{expected(run.waiting.latest)}"
+        )
     if run.stage is Stage.LOCKING:
         return f"{run.status}: resolving the environment"
     doing = next((node.message for node in run.nodes if node.message), None)

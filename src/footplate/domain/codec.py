@@ -77,10 +77,10 @@ def prepare(*kinds: type) -> None:
 
 
 def _reader(kind: Any) -> _Reader:
-    found = _readers.get(kind)
-    if found is None:
-        found = _readers[kind] = _make_reader(kind)
-    return found
+    reader = _readers.get(kind)
+    if reader is None:
+        reader = _readers[kind] = _make_reader(kind)
+    return reader
 
 
 def _make_reader(kind: Any) -> _Reader:
@@ -173,7 +173,8 @@ class _DataclassReader:
         if not isinstance(data, _MAPPINGS):
             raise _wrong(where, data, "an object")
         self.inspect()
-        values, fields = cast("Mapping[str, Any]", data), cast("Dict[str, Tuple[Any, _Reader]]", self._fields)
+        values = cast("Mapping[str, Any]", data)
+        fields = cast("Dict[str, Tuple[Any, _Reader]]", self._fields)
         if strict:
             self._refuse_unknown(values, fields, where)
         arguments = {
@@ -186,15 +187,15 @@ class _DataclassReader:
         except TypeError:
             raise self._lacking(values, where) from None
 
-    def _refuse_unknown(self, values: Mapping[str, Any], known: Mapping[str, Any], where: _Where) -> None:
+    def _refuse_unknown(self, values: Mapping[str, Any], fields: Mapping[str, Any], where: _Where) -> None:
         for key in values:
-            if key not in known:
+            if key not in fields:
                 import difflib  # noqa: PLC0415  # only an error needs it
 
-                near = difflib.get_close_matches(key, known, 1)
+                near = difflib.get_close_matches(key, fields, 1)
                 raise InvalidInput(
                     f"{_path(where)} has no field {key!r}",
-                    f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(known)}",
+                    f"did you mean {near[0]!r}?" if near else f"the fields are {sorted(fields)}",
                 )
 
     def _lacking(self, values: Mapping[str, Any], where: _Where) -> InvalidInput:
@@ -209,8 +210,8 @@ class _DataclassReader:
         return InvalidInput(f"{_path(where)} lacks {names}", "send every field that has no default")
 
 
-def _wrong(where: _Where, data: Any, wanted: str) -> InvalidInput:
-    return InvalidInput(f"{_path(where)} is {data!r}, which is not {wanted}", f"give {wanted}")
+def _wrong(where: _Where, data: Any, expected: str) -> InvalidInput:
+    return InvalidInput(f"{_path(where)} is {data!r}, which is not {expected}", f"give {expected}")
 
 
 def _path(where: _Where) -> str:

@@ -109,10 +109,10 @@ def credential_fields(kind: str) -> Tuple[str, ...]:
     return _KINDS[kind].credentials
 
 
-def _check_fields(kind: str, what: str, given: Dict[str, str], known: Tuple[str, ...]) -> None:
-    strange = sorted(set(given) - set(known))  # names only: a value may be a secret in the wrong place
+def _check_fields(kind: str, what: str, values: Dict[str, str], fields: Tuple[str, ...]) -> None:
+    strange = sorted(set(values) - set(fields))  # names only: a value may be a secret in the wrong place
     if strange:
-        names = ", ".join(known) or "none"
+        names = ", ".join(fields) or "none"
         raise InvalidInput(f"a store of kind {kind!r} has no {strange[0]!r} in its {what}", f"the fields are: {names}")
 
 
@@ -130,10 +130,10 @@ def _check_address(kind: str, field: str, text: str) -> None:
         return
     try:
         parts = urllib.parse.urlsplit(text)
-        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_web_address = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # a port that is not a number
-        known = False
-    if not known or any(ord(character) <= 32 or ord(character) == 127 for character in text):
+        is_web_address = False
+    if not is_web_address or any(ord(character) <= 32 or ord(character) == 127 for character in text):
         raise InvalidInput(
             f"the {field} {text!r:.300} is not a web address", "give one that begins with http:// or https://"
         )

@@ -71,16 +71,16 @@ def asks(spec: RunSpec, size: Optional[int]) -> bool:
 
 
 def _need(spec: RunSpec, ranks: int, size: Optional[int]) -> Need:
-    asked = spec.gpus
-    if asked.per_process is not None:
-        return Need(asked.per_process * ranks, firm=True, exact=True)
-    if asked.per_node is not None:
-        return Need(asked.per_node, firm=True, exact=True)
+    request = spec.gpus
+    if request.per_process is not None:
+        return Need(request.per_process * ranks, firm=True, exact=True)
+    if request.per_node is not None:
+        return Need(request.per_node, firm=True, exact=True)
     if uses_nccl(spec):  # NCCL requires a device per process
         return Need(ranks, firm=True, exact=True)
     if size:
         return Need(size, firm=True)
-    return Need(0) if size == 0 and not asked.needed else Need(ranks, firm=asked.needed)
+    return Need(0) if size == 0 and not request.needed else Need(ranks, firm=request.needed)
 
 
 def need_on(info: Mapping[str, Any], need: Need) -> Need:
@@ -90,7 +90,7 @@ def need_on(info: Mapping[str, Any], need: Need) -> Need:
     return Need(len(devices(info)), firm=True)
 
 
-def wanted(spec: RunSpec, size: Optional[int], there: int) -> int:
+def count_wanted(spec: RunSpec, size: Optional[int], there: int) -> int:
     """Return how many GPUs the run waits for on all nodes, if these are one machine that has `there`."""
     each = [need for need in needs(spec, size) if need.firm]
     return sum(need.count if need.exact else min(need.count, there // len(each)) for need in each)
@@ -145,26 +145,26 @@ def variables(spec: RunSpec, plan: RankPlan, info: Mapping[str, Any], share: Sha
         return {}
     if not present:
         return {"AZ_BATCHAI_NUM_GPUS": "0"}
-    held = [gpu.index for gpu in present if gpu.uuid in share]
-    own = [] if plan.attends else _own(spec, plan, held)
+    node_devices = [gpu.index for gpu in present if gpu.uuid in share]
+    own = [] if plan.attends else _devices_of_rank(spec, plan, node_devices)
     alone = spec.gpus.per_process is not None or spec.distribution.kind == "tensorflow" or plan.attends
-    seen = own if alone else held
+    seen = own if alone else node_devices
     return {
-        VISIBLE: _listed(seen),
+        VISIBLE: _join(seen),
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        environ.GPUS: _listed(own),
+        environ.GPUS: _join(own),
         "AZ_BATCHAI_NUM_GPUS": str(len(seen)),
     }
 
 
-def _own(spec: RunSpec, plan: RankPlan, held: List[int]) -> List[int]:
+def _devices_of_rank(spec: RunSpec, plan: RankPlan, node_devices: List[int]) -> List[int]:
     """Return the rank's share of the node's devices. Ranks share a device when there are fewer devices than ranks."""
     ranks = processes_per_node(spec.distribution)[plan.node]
-    each = len(held) // ranks
+    each = len(node_devices) // ranks
     if each == 0:
-        return [held[plan.local_rank % len(held)]] if held else []
-    return held[plan.local_rank * each : (plan.local_rank + 1) * each]
+        return [node_devices[plan.local_rank % len(node_devices)]] if node_devices else []
+    return node_devices[plan.local_rank * each : (plan.local_rank + 1) * each]
 
 
-def _listed(indices: Sequence[int]) -> str:
+def _join(indices: Sequence[int]) -> str:
     return ",".join(str(index) for index in indices)

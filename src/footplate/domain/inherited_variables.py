@@ -75,9 +75,9 @@ def _extra(inherited: Mapping[str, str]) -> Tuple[str, ...]:
 
 
 def _select(inherited: Mapping[str, str], *patterns: Tuple[str, ...]) -> Dict[str, str]:
-    wanted = [each for group in patterns for each in group]
-    names = {each for each in wanted if not each.endswith("*")}
-    prefixes = tuple(each[:-1] for each in wanted if each.endswith("*"))
+    all_patterns = [each for group in patterns for each in group]
+    names = {each for each in all_patterns if not each.endswith("*")}
+    prefixes = tuple(each[:-1] for each in all_patterns if each.endswith("*"))
     return {
         name: value
         for name, value in inherited.items()

@@ -18,59 +18,60 @@ _PORTS_OF_MPI = 2  # for the channel that starts daemons, and for AZ_BATCH_MASTE
 
 def plan(spec: RunSpec, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
     """Return the plans of a run whose nodes are at these places, in rank order."""
-    wanted = spec.distribution
-    if wanted.kind == "tensorflow":
-        return _plan_tensorflow(wanted, places)
-    per_node = processes_per_node(wanted)
+    distribution = spec.distribution
+    if distribution.kind == "tensorflow":
+        return _plan_tensorflow(distribution, places)
+    per_node = processes_per_node(distribution)
     total = sum(per_node)
+    describe = _VARIABLES.get(distribution.kind)
+    defaults = _defaults(total, places)
     ranks: List[RankPlan] = []
     for node, count in enumerate(per_node):
         for local_rank in range(count):
             seat = _Seat(len(ranks), local_rank, node, count, total)
-            variables = _VARIABLES[wanted.kind](wanted, places, seat)
-            defaults = _defaults(total, places)
+            variables = {} if describe is None else describe(distribution, places, seat)
             ranks.append(RankPlan(seat.rank, local_rank, node, log_name(seat.rank, total), variables, defaults))
     return tuple(ranks)
 
 
-def meets(wanted: Distribution) -> bool:
+def meets(distribution: Distribution) -> bool:
     """Whether the processes must find each other, so that none may start before all nodes are prepared."""
-    return wanted.kind != "none" or wanted.node_count > 1
+    return distribution.kind != "none" or distribution.node_count > 1
 
 
-def ports_to_hold(wanted: Distribution, node: int) -> int:
+def ports_to_hold(distribution: Distribution, node: int) -> int:
     """Return the number of ports that the ranks of this node will bind and that others must know beforehand."""
-    if wanted.kind == "torch":
+    if distribution.kind == "torch":
         return _PORTS_OF_TORCH if node == 0 else 0
-    if wanted.kind == "mpi":
+    if distribution.kind == "mpi":
         return _PORTS_OF_MPI
-    if wanted.kind == "tensorflow":
-        return sum(task.node == node for task in _tasks(wanted))
+    if distribution.kind == "tensorflow":
+        return sum(task.node == node for task in _tasks(distribution))
     return 0
 
 
-def processes_per_node(wanted: Distribution) -> Tuple[int, ...]:
+def processes_per_node(distribution: Distribution) -> Tuple[int, ...]:
     """Return the number of ranks of each node. A remainder goes to the first nodes, one each."""
-    if wanted.kind == "torch":
-        total = wanted.process_count or wanted.node_count
-        base, more = divmod(total, wanted.node_count)
-        return tuple(base + (1 if node < more else 0) for node in range(wanted.node_count))
-    if wanted.kind == "tensorflow":
-        tasks = _tasks(wanted)
-        return tuple(sum(task.node == node for task in tasks) for node in range(wanted.node_count))
-    return (wanted.processes_per_node if wanted.kind == "mpi" else 1,) * wanted.node_count
+    if distribution.kind == "torch":
+        total = distribution.process_count or distribution.node_count
+        base, more = divmod(total, distribution.node_count)
+        return tuple(base + (1 if node < more else 0) for node in range(distribution.node_count))
+    if distribution.kind == "tensorflow":
+        tasks = _tasks(distribution)
+        return tuple(sum(task.node == node for task in tasks) for node in range(distribution.node_count))
+    return (distribution.processes_per_node if distribution.kind == "mpi" else 1,) * distribution.node_count
 
 
 def log_name(rank: int, total: int) -> str:
     return "user_logs/std_log.txt" if total == 1 else f"user_logs/std_log_process_{rank:02d}.txt"
 
 
-def first_log(wanted: Distribution) -> str:
+def first_log(distribution: Distribution) -> str:
     """Return the log that a user follows by default: the log of rank 0."""
-    if wanted.kind == "tensorflow":
-        tasks = _tasks(wanted)
+    if distribution.kind == "tensorflow":
+        tasks = _tasks(distribution)
         return _task_log(tasks[0], len(tasks))
-    return log_name(0, sum(processes_per_node(wanted)))
+    return log_name(0, sum(processes_per_node(distribution)))
 
 
 # ── Variables ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -84,11 +85,7 @@ class _Seat(NamedTuple):
     total: int
 
 
-def _none(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
-    return {}
-
-
-def _torch(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
+def _torch(distribution: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
     master = places[0]
     return {
         "MASTER_ADDR": master.address,
@@ -105,7 +102,7 @@ def _torch(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Di
     }
 
 
-def _mpi(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
+def _mpi(distribution: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict[str, str]:
     master = places[0]
     return {
         "AZ_BATCH_MASTER_NODE": f"{master.address}:{master.ports[1]}",
@@ -114,7 +111,7 @@ def _mpi(wanted: Distribution, places: Sequence[NodePlace], seat: _Seat) -> Dict
     }
 
 
-_VARIABLES = {"none": _none, "torch": _torch, "mpi": _mpi}
+_VARIABLES = {"torch": _torch, "mpi": _mpi}
 
 
 def _defaults(total: int, places: Sequence[NodePlace]) -> Dict[str, str]:
@@ -122,10 +119,10 @@ def _defaults(total: int, places: Sequence[NodePlace]) -> Dict[str, str]:
 
     On virtual nodes the host name resolves to another interface than their addresses.
     """
-    found = {"OMP_NUM_THREADS": "1"} if total > 1 else {}
+    variables = {"OMP_NUM_THREADS": "1"} if total > 1 else {}
     if total > 1 and all(place.address.startswith("127.") for place in places):
-        found["GLOO_SOCKET_IFNAME"] = "lo"
-    return found
+        variables["GLOO_SOCKET_IFNAME"] = "lo"
+    return variables
 
 
 # ── TensorFlow ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,14 +134,14 @@ class _Task(NamedTuple):
     node: int
 
 
-def _tasks(wanted: Distribution) -> Tuple[_Task, ...]:
+def _tasks(distribution: Distribution) -> Tuple[_Task, ...]:
     """Return the tasks in rank order: a chief first, then workers, then parameter servers, each round-robin over the
     nodes.
     """
-    nodes = wanted.node_count
-    chief = [_Task("chief", 0, 0)] if wanted.chief else []
-    workers = [_Task("worker", index, index % nodes) for index in range(wanted.worker_count)]
-    servers = [_Task("ps", index, index % nodes) for index in range(wanted.parameter_server_count)]
+    nodes = distribution.node_count
+    chief = [_Task("chief", 0, 0)] if distribution.chief else []
+    workers = [_Task("worker", index, index % nodes) for index in range(distribution.worker_count)]
+    servers = [_Task("ps", index, index % nodes) for index in range(distribution.parameter_server_count)]
     return (*chief, *workers, *servers)
 
 
@@ -152,22 +149,23 @@ def _task_log(task: _Task, total: int) -> str:
     return log_name(0, 1) if total == 1 else f"user_logs/std_log_{task.type}_{task.number}.txt"
 
 
-def _plan_tensorflow(wanted: Distribution, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
-    tasks, taken = _tasks(wanted), [0] * len(places)
+def _plan_tensorflow(distribution: Distribution, places: Sequence[NodePlace]) -> Tuple[RankPlan, ...]:
+    tasks = _tasks(distribution)
+    ports_used = [0] * len(places)
     cluster: Dict[str, List[str]] = {}
     seats: List[int] = []
     for task in tasks:
-        place, local = places[task.node], taken[task.node]
+        place, local = places[task.node], ports_used[task.node]
         cluster.setdefault(task.type, []).append(f"{place.address}:{place.ports[local]}")
         seats.append(local)
-        taken[task.node] += 1
+        ports_used[task.node] += 1
     ranks: List[RankPlan] = []
     for rank, (task, local) in enumerate(zip(tasks, seats)):
         # With a chief, the workers only serve as well.
-        attends = task.type == "ps" or (wanted.chief and task.type == "worker")
-        variables, log = _task_variables(cluster, task), _task_log(task, len(tasks))
+        attends = task.type == "ps" or (distribution.chief and task.type == "worker")
+        log = _task_log(task, len(tasks))
         name = f"{task.type} {task.number}"
-        ranks.append(RankPlan(rank, local, task.node, log, variables, {}, attends, name))
+        ranks.append(RankPlan(rank, local, task.node, log, _task_variables(cluster, task), {}, attends, name))
     return tuple(ranks)
 
 

@@ -37,14 +37,14 @@ class Change(Value):
 
 def packages(lock: Lock) -> Dict[str, str]:
     """Return name → version, or the address that the package comes from."""
-    found = {str(one["name"]): str(one["version"]) for one in lock.content.get("packages") or ()}
+    versions = {str(one["name"]): str(one["version"]) for one in lock.content.get("packages") or ()}
     for line in str(lock.content.get("requirements") or "").splitlines():
         pin = re.match(_PIN, line)
         if pin:
-            found[re.sub(r"[-_.]+", "-", pin.group(1)).lower()] = pin.group(2) or pin.group(3)
+            versions[re.sub(r"[-_.]+", "-", pin.group(1)).lower()] = pin.group(2) or pin.group(3)
     for recipe in lock.content.get("recipes") or ():
-        found[str(recipe["name"])] = str(recipe["version"])
-    return found
+        versions[str(recipe["name"])] = str(recipe["version"])
+    return versions
 
 
 def image_name(lock: Lock) -> str:
@@ -67,10 +67,10 @@ def diff(before: Lock, after: Lock) -> List[Change]:
 
 def _about(lock: Lock) -> Dict[str, Optional[str]]:
     names = ("python", "interpreter", "platform")
-    found: Dict[str, Optional[str]] = {"(builder)": lock.builder}
+    facts: Dict[str, Optional[str]] = {"(builder)": lock.builder}
     for name in names:
         value = lock.content.get(name)
-        found[f"({name})"] = None if value is None else str(value)
+        facts[f"({name})"] = None if value is None else str(value)
     node = lock.content.get(NODE)
-    found["(made for)"] = None if node is None else describe(node)
-    return found
+    facts["(made for)"] = None if node is None else describe(node)
+    return facts

@@ -65,17 +65,17 @@ def request_of(has_gpus: bool, options: Mapping[str, Any]) -> str:
     return " ".join([*(["GPUs"] if has_gpus else []), *overrides])
 
 
-def with_kind(known: Tuple[KnownKind, ...], new: KnownKind, most: int = 20) -> Tuple[KnownKind, ...]:
+def with_kind(kinds: Tuple[KnownKind, ...], new: KnownKind, most: int = 20) -> Tuple[KnownKind, ...]:
     """Return the kinds with a new one, which replaces an older one of the same request; the latest comes last."""
-    return (*without_request(known, new.request), new)[-most:]
+    return (*without_request(kinds, new.request), new)[-most:]
 
 
-def without_request(known: Tuple[KnownKind, ...], request: str) -> Tuple[KnownKind, ...]:
-    return tuple(each for each in known if each.request != request)
+def without_request(kinds: Tuple[KnownKind, ...], request: str) -> Tuple[KnownKind, ...]:
+    return tuple(each for each in kinds if each.request != request)
 
 
-def kind_for(known: Tuple[KnownKind, ...], request: str) -> Optional[NodeKind]:
-    return next((each.kind for each in known if each.request == request), None)
+def kind_for(kinds: Tuple[KnownKind, ...], request: str) -> Optional[NodeKind]:
+    return next((each.kind for each in kinds if each.request == request), None)
 
 
 def summarize(kind: NodeKind) -> Dict[str, Any]:

@@ -50,7 +50,7 @@ class Ticket:
     """A waiting run. Tickets are served in the order of `rank`."""
 
     run: str
-    line: str
+    queue: str
     nodes: int
     priority: int
     arrived: float
@@ -66,7 +66,7 @@ class Allocation:
     """
 
     run: str
-    line: str
+    queue: str
     nodes: int
     ends: Optional[float] = None
     gpus: int = 0
@@ -91,7 +91,7 @@ def rank(priority: int, arrived: float, run: str) -> Rank:
 def admit(
     waiting: Mapping[str, Iterable[Ticket]],
     holding: Sequence[Allocation],
-    lines: Mapping[str, TargetQueue],
+    queues: Mapping[str, TargetQueue],
     now: float,
     gpus: int = 0,
 ) -> Decision:
@@ -100,11 +100,11 @@ def admit(
     A run that cannot fit at all (its target was made smaller) does not block others. The queue does not refuse more
     GPUs than exist: such a run starts and fails with an explanation.
     """
-    queues = _Queues(holding, lines, gpus, now)
-    decision = Decision(queues)
-    planned = [queues.planned(name, tickets) for name, tickets in waiting.items()]
-    for ticket in merge(*planned, key=lambda t: (lines[t.line].yields, *rank(t.priority, t.arrived, t.run))):
-        wait = queues.call(ticket)
+    planner = _Planner(holding, queues, gpus, now)
+    decision = Decision(planner)
+    planned = [planner.take_until_full(name, tickets) for name, tickets in waiting.items()]
+    for ticket in merge(*planned, key=lambda t: (queues[t.queue].yields, *rank(t.priority, t.arrived, t.run))):
+        wait = planner.call(ticket)
         if wait is None:
             decision.started.append(ticket.run)
         else:
@@ -115,103 +115,104 @@ def admit(
 class Decision:
     """The runs to start now, in order, and the position and the reason of each planned run that waits."""
 
-    def __init__(self, queues: _Queues) -> None:
+    def __init__(self, planner: _Planner) -> None:
         self.started: List[str] = []
         self.waits: Dict[str, Wait] = {}
-        self._queues = queues
+        self._planner = planner
 
     def wait_of(self, ticket: Ticket, position: int) -> Optional[Wait]:
         """Return the reason of a waiting run; None if it came later than this decision.
 
         `position`: its present place in the queue, for a run behind the planned ones.
         """
-        return self.waits.get(ticket.run) or self._queues.explain(ticket, position)
+        return self.waits.get(ticket.run) or self._planner.explain(ticket, position)
 
 
-class _Queues:
+class _Planner:
     """All queues: resources in use, the order of the waiting runs, and the plan."""
 
-    def __init__(self, holding: Sequence[Allocation], lines: Mapping[str, TargetQueue], gpus: int, now: float) -> None:
-        self._lines = lines
+    def __init__(self, holding: Sequence[Allocation], queues: Mapping[str, TargetQueue], gpus: int, now: float) -> None:
+        self._queues = queues
         self._gpus = gpus
         self._now = now
-        self._plan = _Plan({_GPUS: gpus, **{name: line.max_nodes for name, line in lines.items()}}, now)
+        self._plan = _Plan({_GPUS: gpus, **{name: queue.max_nodes for name, queue in queues.items()}}, now)
         self._busy: DefaultDict[str, int] = defaultdict(int)
         self._users: Dict[str, int] = {}  # number of GPUs by run, for runs that have some
         self._ahead: DefaultDict[str, List[str]] = defaultdict(list)  # runs that wait in this queue, or for GPUs
         self._places: DefaultDict[str, int] = defaultdict(int)
-        for held in holding:
-            self._plan.take(now, _expected_end(held, now), {held.line: held.nodes, _GPUS: held.gpus})
-            self._seat(held.run, held.line, held.nodes, held.gpus)
+        for allocation in holding:
+            amounts = {allocation.queue: allocation.nodes, _GPUS: allocation.gpus}
+            self._plan.take(now, _expected_end(allocation, now), amounts)
+            self._seat(allocation.run, allocation.queue, allocation.nodes, allocation.gpus)
 
-    def planned(self, line: str, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
+    def take_until_full(self, queue: str, tickets: Iterable[Ticket]) -> Iterator[Ticket]:
         """Yield the runs of a queue until enough of them wait."""
         for ticket in tickets:
-            if self._is_full(line):
+            if self._is_full(queue):
                 return
             yield ticket
 
-    def _is_full(self, line: str) -> bool:
-        return len(self._ahead[line]) >= _LOOK_AHEAD
+    def _is_full(self, queue: str) -> bool:
+        return len(self._ahead[queue]) >= _LOOK_AHEAD
 
     def call(self, ticket: Ticket) -> Optional[Wait]:
         """Return None when the ticket may start, otherwise how long it waits and why."""
         if self._is_impossible(ticket):
             return self._wait(ticket, self._why_impossible(ticket))
-        gpus = self._wanted(ticket)
+        gpus = self._gpus_for(ticket)
         seconds = 2 * _HORIZON if ticket.seconds is None else ticket.seconds + _CLOSING
-        begins = self._plan.reserve({ticket.line: ticket.nodes, _GPUS: gpus}, seconds)
+        begins = self._plan.reserve({ticket.queue: ticket.nodes, _GPUS: gpus}, seconds)
         if begins <= self._now:
-            self._seat(ticket.run, ticket.line, ticket.nodes, gpus)
+            self._seat(ticket.run, ticket.queue, ticket.nodes, gpus)
             return None
         wait = self._wait(ticket, self._reason(ticket, gpus), begins if begins < self._now + _HORIZON / 2 else None)
-        self._ahead[ticket.line].append(ticket.run)
+        self._ahead[ticket.queue].append(ticket.run)
         if gpus:
             self._ahead[_GPUS].append(ticket.run)
         return wait
 
     def explain(self, ticket: Ticket, position: int) -> Optional[Wait]:
         """Return why a run waits that is behind all planned ones; None if all were planned."""
-        if not self._is_full(ticket.line):
+        if not self._is_full(ticket.queue):
             return None
         if self._is_impossible(ticket):
             return Wait(ticket.run, position, self._why_impossible(ticket))
-        return Wait(ticket.run, position, self._reason(ticket, self._wanted(ticket), position - 1))
+        return Wait(ticket.run, position, self._reason(ticket, self._gpus_for(ticket), position - 1))
 
-    def _wanted(self, ticket: Ticket) -> int:
+    def _gpus_for(self, ticket: Ticket) -> int:
         return ticket.gpus if ticket.gpus <= self._gpus else 0
 
     def _is_impossible(self, ticket: Ticket) -> bool:
-        return ticket.nodes > self._lines[ticket.line].max_nodes
+        return ticket.nodes > self._queues[ticket.queue].max_nodes
 
-    def _seat(self, run: str, line: str, nodes: int, gpus: int) -> None:
-        self._busy[line] += nodes
+    def _seat(self, run: str, queue: str, nodes: int, gpus: int) -> None:
+        self._busy[queue] += nodes
         if gpus:
             self._users[run] = gpus
 
     def _wait(self, ticket: Ticket, reason: str, promised: Optional[float] = None) -> Wait:
-        self._places[ticket.line] += 1
-        return Wait(ticket.run, self._places[ticket.line], reason, promised)
+        self._places[ticket.queue] += 1
+        return Wait(ticket.run, self._places[ticket.queue], reason, promised)
 
     # ── Reasons ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _why_impossible(self, ticket: Ticket) -> str:
-        line = self._lines[ticket.line]
-        return f"it needs {counted(ticket.nodes, 'node')} and {line.target!r} has at most {line.max_nodes}"
+        queue = self._queues[ticket.queue]
+        return f"it needs {counted(ticket.nodes, 'node')} and {queue.target!r} has at most {queue.max_nodes}"
 
     def _reason(self, ticket: Ticket, gpus: int, behind: Optional[int] = None) -> str:
         """Return why it waits. `behind`: the number of runs before a run that is not planned."""
-        line, busy = self._lines[ticket.line], self._busy[ticket.line]
+        queue, busy = self._queues[ticket.queue], self._busy[ticket.queue]
         reasons: List[str] = []
-        before = self._ahead[ticket.line]
-        if busy + ticket.nodes > line.max_nodes:
-            reasons.append(_nodes_busy(ticket, line, busy))
+        before = self._ahead[ticket.queue]
+        if busy + ticket.nodes > queue.max_nodes:
+            reasons.append(_nodes_busy(ticket, queue, busy))
         if gpus > self._gpus - sum(self._users.values()):
             before = before if reasons else self._ahead[_GPUS]
             reasons.append(self._gpus_used(gpus))
         if not reasons and behind is None:  # it would fit
             limit = "a time limit" if ticket.seconds is None else "a shorter time limit"
-            whom = _listed(before or self._ahead[_GPUS])
+            whom = _name_runs(before or self._ahead[_GPUS])
             return f"it could delay {whom}, ahead of it in the queue: {limit} may let it go first"
         count = len(before) if behind is None else behind
         if count:
@@ -219,10 +220,10 @@ class _Queues:
             reasons.append(f"and {waits}" if reasons else waits)
         return ", ".join(reasons)
 
-    def _gpus_used(self, wanted: int) -> str:
+    def _gpus_used(self, count: int) -> str:
         used = sum(self._users.values())
         which = "the only one is" if self._gpus == 1 else f"{used} of {self._gpus} are"
-        return f"it needs {counted(wanted, 'GPU')} and {which} used by {_listed(list(self._users))}"
+        return f"it needs {counted(count, 'GPU')} and {which} used by {_name_runs(list(self._users))}"
 
 
 class _Plan:
@@ -234,11 +235,11 @@ class _Plan:
 
     def reserve(self, needs: Mapping[str, int], seconds: float) -> float:
         """Reserve the resources as early as possible without touching earlier reservations; return the time."""
-        wanted = [(name, count) for name, count in needs.items() if count]
+        amounts = [(name, count) for name, count in needs.items() if count]
         first = index = 0
         while index < len(self._times) and self._times[index] < self._times[first] + seconds:
             free = self._free[index]
-            if any(free[name] < count for name, count in wanted):
+            if any(free[name] < count for name, count in amounts):
                 first = index + 1
             index += 1
         begins = self._times[first]
@@ -260,21 +261,21 @@ class _Plan:
             self._free.insert(index, dict(self._free[index - 1]))
 
 
-def _expected_end(held: Allocation, now: float) -> float:
+def _expected_end(allocation: Allocation, now: float) -> float:
     """Return the expected end. It does not change until it has passed, so that promises do not move with the clock."""
-    if held.ends is None:
+    if allocation.ends is None:
         return now + _HORIZON
-    return held.ends + _CLOSING if held.ends + _CLOSING > now else now + _CLOSING
+    return allocation.ends + _CLOSING if allocation.ends + _CLOSING > now else now + _CLOSING
 
 
-def _nodes_busy(ticket: Ticket, line: TargetQueue, busy: int) -> str:
-    if busy > line.max_nodes:  # its target was made smaller
-        return f"{counted(busy, 'node')} of {line.target!r} are busy, and it may have no more than {line.max_nodes}"
-    reasons = f"{busy} of {counted(line.max_nodes, 'node')} of {line.target!r} {'is' if busy == 1 else 'are'} busy"
+def _nodes_busy(ticket: Ticket, queue: TargetQueue, busy: int) -> str:
+    if busy > queue.max_nodes:  # its target was made smaller
+        return f"{counted(busy, 'node')} of {queue.target!r} are busy, and it may have no more than {queue.max_nodes}"
+    reasons = f"{busy} of {counted(queue.max_nodes, 'node')} of {queue.target!r} {'is' if busy == 1 else 'are'} busy"
     return f"{reasons}, it needs {ticket.nodes}" if ticket.nodes > 1 else reasons
 
 
-def _listed(runs: List[str]) -> str:
+def _name_runs(runs: List[str]) -> str:
     """Return the first two by name and the number of the others."""
-    shown, more = runs[:2], len(runs) - 2
-    return " and ".join(shown) if more <= 0 else f"{', '.join(shown)} and {more} more"
+    more = len(runs) - 2
+    return " and ".join(runs) if more <= 0 else f"{', '.join(runs[:2])} and {more} more"

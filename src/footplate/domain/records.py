@@ -53,6 +53,11 @@ class Outcome:
     cause: Optional[Cause] = None
 
 
+def failure_of(outcome: Optional[Outcome]) -> Optional[Cause]:
+    """Return why a run has failed; None if it has not."""
+    return outcome.cause if outcome is not None and outcome.kind == "failed" else None
+
+
 @dataclass(frozen=True)
 class Waiting:
     """The reason why a run waits, and its position in the queue of its compute target (1 is next, 0 is not in a queue).

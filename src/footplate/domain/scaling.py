@@ -59,7 +59,7 @@ def count(stays: Sequence[Stay], sizes: Sizes, now: float) -> Nodes:
         else:
             fleet.give_back(stay, time)
     fleet.age(now)
-    return fleet.counted(sum(stay.running for stay in stays if stay.ended is None))
+    return fleet.count_nodes(sum(stay.running for stay in stays if stay.ended is None))
 
 
 class _Fleet:
@@ -91,7 +91,7 @@ class _Fleet:
         self._busy -= stay.nodes
         self._idle += [time] * stay.nodes
 
-    def counted(self, running: int) -> Nodes:
+    def count_nodes(self, running: int) -> Nodes:
         allowed = max(0, self._sizes.max_nodes - self._busy)
         idle = min(len(self._idle), allowed)
         current = self._busy + idle - self._coming

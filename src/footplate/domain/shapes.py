@@ -101,14 +101,14 @@ def describe(shape: Shape) -> str:
     return ", ".join([*parts, counted(shape.gpus, "GPU")] if shape.gpus else parts)
 
 
-def lacks(wanted: Shape, there: Shape) -> List[str]:
+def lacks(size: Shape, there: Shape) -> List[str]:
     """Describe what a machine lacks, GPUs first: they matter most."""
-    found: List[str] = []
-    if there.gpus < wanted.gpus:
-        found.append(f"{counted(wanted.gpus, 'GPU')} (it has {there.gpus or 'none'})")
-    if there.cpus < wanted.cpus:
-        found.append(f"{counted(wanted.cpus, 'core')} (it has {there.cpus})")
+    shortages: List[str] = []
+    if there.gpus < size.gpus:
+        shortages.append(f"{counted(size.gpus, 'GPU')} (it has {there.gpus or 'none'})")
+    if there.cpus < size.cpus:
+        shortages.append(f"{counted(size.cpus, 'core')} (it has {there.cpus})")
     # A machine always has a little less memory than its nominal size: the system reserves some.
-    if there.memory < 0.9 * wanted.memory:
-        found.append(f"{wanted.memory:g} GiB of memory (it has {there.memory:.0f})")
-    return found
+    if there.memory < 0.9 * size.memory:
+        shortages.append(f"{size.memory:g} GiB of memory (it has {there.memory:.0f})")
+    return shortages

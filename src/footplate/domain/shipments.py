@@ -67,7 +67,7 @@ class Shipment:
     is_last: bool = False
 
 
-def encoded(data: bytes) -> str:
+def encode(data: bytes) -> str:
     return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 

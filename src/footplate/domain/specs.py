@@ -224,7 +224,8 @@ def _check_warning(spec: RunSpec) -> None:
 
 
 def _check_controller(spec: RunSpec) -> None:
-    kind, controller = kind_of(spec), spec.controller
+    kind = kind_of(spec)
+    controller = spec.controller
     if (kind.ended_by == "controller") != (controller is not None):
         needs = "needs" if controller is None else "does not take"
         raise InvalidInput(f"a run of the kind {spec.kind!r} {needs} a controller", "only a group has one")
@@ -273,13 +274,13 @@ def _check_restart(policy: RestartPolicy) -> None:
             raise InvalidInput(f"restart {name}_seconds is {seconds:g}", "give 0 or a positive number of seconds")
 
 
-def _check_gpus(wanted: GpuRequest) -> None:
-    for name, count in (("gpus", wanted.per_node), ("gpus_per_process", wanted.per_process)):
+def _check_gpus(request: GpuRequest) -> None:
+    for name, count in (("gpus", request.per_node), ("gpus_per_process", request.per_process)):
         if count is not None and count < 0:
             raise InvalidInput(f"{name} is {count}", "give 0 or more, or nothing for one for each process")
-    if wanted.per_node is not None and wanted.per_process is not None:
+    if request.per_node is not None and request.per_process is not None:
         raise InvalidInput(
-            f"gpus is {wanted.per_node} and gpus_per_process is {wanted.per_process}", "give one of the two"
+            f"gpus is {request.per_node} and gpus_per_process is {request.per_process}", "give one of the two"
         )
 
 
@@ -295,23 +296,24 @@ def _check_process_total(counts: Dict[str, int]) -> None:
         )
 
 
-def _check_distribution(wanted: Distribution) -> None:
-    if wanted.kind not in ("none", "mpi", "torch", "tensorflow"):
-        raise InvalidInput(f"distribution {wanted.kind!r} is unknown", "use none, mpi, torch or tensorflow")
+def _check_distribution(distribution: Distribution) -> None:
+    if distribution.kind not in ("none", "mpi", "torch", "tensorflow"):
+        raise InvalidInput(f"distribution {distribution.kind!r} is unknown", "use none, mpi, torch or tensorflow")
     counts = {
-        "node_count": wanted.node_count,
-        "processes_per_node": wanted.processes_per_node,
-        "worker_count": wanted.worker_count,
-        "process_count": 1 if wanted.process_count is None else wanted.process_count,
+        "node_count": distribution.node_count,
+        "processes_per_node": distribution.processes_per_node,
+        "worker_count": distribution.worker_count,
+        "process_count": 1 if distribution.process_count is None else distribution.process_count,
     }
     for name, count in counts.items():
         if count < 1:
             raise InvalidInput(f"{name} is {count}", "give at least 1")
-    _check_process_total({**counts, "parameter_server_count": wanted.parameter_server_count})
-    if wanted.parameter_server_count < 0:
-        raise InvalidInput(f"parameter_server_count is {wanted.parameter_server_count}", "give 0 or more")
-    if wanted.kind == "torch" and (wanted.process_count or wanted.node_count) < wanted.node_count:
+    _check_process_total({**counts, "parameter_server_count": distribution.parameter_server_count})
+    if distribution.parameter_server_count < 0:
+        raise InvalidInput(f"parameter_server_count is {distribution.parameter_server_count}", "give 0 or more")
+    nodes = distribution.node_count
+    if distribution.kind == "torch" and (distribution.process_count or nodes) < nodes:
         raise InvalidInput(
-            f"process_count is {wanted.process_count}, less than node_count, which is {wanted.node_count}",
+            f"process_count is {distribution.process_count}, less than node_count, which is {nodes}",
             "give at least one process for each node: process_count is the total over all of them",
         )

@@ -28,20 +28,20 @@ def counted(count: int, noun: str) -> str:
 
 def size(count: float) -> str:
     """Format a number of bytes: `999 B`, `1.2 MB`."""
-    value, unit = float(count), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 1000 or unit == "TB":
-            break
+    value = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{int(value)} B" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1000
-    return f"{int(value)} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+    return f"{value:.1f} TB"
 
 
 def cut(text: str, width: int) -> str:
     """Return the text, cut with an ellipsis if it is wider than `width`."""
     if wide(text) <= width:
         return text
-    kept = list(itertools.accumulate(map(_cell, text)))
-    return text[: sum(1 for taken in kept if taken <= width - 1)] + "…"
+    ends = list(itertools.accumulate(map(_cell, text)))
+    return text[: sum(1 for end in ends if end <= width - 1)] + "…"
 
 
 def wide(text: str) -> int:

@@ -55,18 +55,18 @@ def _describe(kind: Type[Value]) -> Any:
     hints = {name: hint for base in reversed(kind.__mro__) for name, hint in _annotations(base).items()}
     rows: List[Any] = []
     for name, default in kind.value_fields.items():
-        made = isinstance(default, _Factory)
-        known = dataclasses.field(default_factory=default.make, repr=default.repr) if made else default
-        rows.append((name, hints[name]) if default is _REQUIRED else (name, hints[name], known))
+        has_factory = isinstance(default, _Factory)
+        specifier = dataclasses.field(default_factory=default.make, repr=default.repr) if has_factory else default
+        rows.append((name, hints[name]) if default is _REQUIRED else (name, hints[name], specifier))
     return cast("Any", dataclasses.make_dataclass(kind.__name__, rows, frozen=True)).__dataclass_fields__
 
 
 def _annotations(kind: type) -> Dict[str, Any]:
     """Return the annotations of the class itself, as written."""
-    found = vars(kind).get("__annotations__")
-    if found is None and "__annotate_func__" in vars(kind):  # from Python 3.14 on they are made on request
-        found = kind.__annotations__
-    return found or {}
+    annotations = vars(kind).get("__annotations__")
+    if annotations is None and "__annotate_func__" in vars(kind):  # from Python 3.14 on they are made on request
+        annotations = kind.__annotations__
+    return annotations or {}
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -111,9 +111,9 @@ class Value:
         return hash(tuple(self.__dict__[name] for name in self.value_fields))
 
     def __repr__(self) -> str:
-        return f"{type(self).__qualname__}({', '.join(self._shown())})"
+        return f"{type(self).__qualname__}({', '.join(self._show_fields())})"
 
-    def _shown(self) -> Iterator[str]:
+    def _show_fields(self) -> Iterator[str]:
         for name, default in self.value_fields.items():
             if default.__class__ is not _Factory or default.repr:
                 yield f"{name}={self.__dict__[name]!r}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from footplate.domain.runs.controllers import Child, RestartChild
 from footplate.domain.tuning import search_space
-from footplate.domain.tuning.early_stopping import promoted
+from footplate.domain.tuning.early_stopping import find_promoted
 from footplate.domain.tuning.sweeps import SweepSpec, population_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _promotable(sweep: Sweep) -> list[int]:
     found: list[tuple[int, int, int]] = []
     for number, _ in _paused(sweep):
         interval = sweep.trials.trials[number].paused_at
-        best = promoted(sweep.spec.policy, str(number), interval, sweep.memory.history)
+        best = find_promoted(sweep.spec.policy, str(number), interval, sweep.memory.history)
         if str(number) in best:
             found.append((-interval, best.index(str(number)), number))
     return [number for _, _, number in sorted(found)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from footplate.domain.codec import to_json
-from footplate.domain.gpus import GpuHost, Need, Share, assign, devices, needs, shortage, variables, wanted
+from footplate.domain.gpus import GpuHost, Need, Share, assign, count_wanted, devices, needs, shortage, variables
 from footplate.domain.orders import INFO, Gpu, Program, RankPlan
 from footplate.domain.queue import Allocation, TargetQueue, Ticket, admit
 from footplate.domain.specs import Distribution, GpuRequest, RunSpec
@@ -162,7 +162,7 @@ def test_no_device_is_assigned_twice(wanted: list[GpuHost], taken: set[str]) -> 
     ],
 )
 def test_the_gpus_that_a_run_waits_for(run: RunSpec, size: int | None, there: int, count: int) -> None:
-    assert wanted(run, size, there) == count
+    assert count_wanted(run, size, there) == count
 
 
 WISHES = st.builds(
@@ -185,7 +185,7 @@ def test_an_admitted_run_gets_its_gpus_exclusively(wishes: list[RunSpec], there:
     running: dict[str, tuple[Share, ...]] = {}
     while waiting:
         has = {name: sum(map(len, shares)) for name, shares in running.items()}
-        tickets = [Ticket(name, "c", 1, 0, 0.0, None, wanted(run, None, there)) for name, run in waiting.items()]
+        tickets = [Ticket(name, "c", 1, 0, 0.0, None, count_wanted(run, None, there)) for name, run in waiting.items()]
         decision = admit(
             {"c": tickets},
             [Allocation(name, "c", 1, None, count) for name, count in has.items()],

@@ -24,11 +24,11 @@ def admit(
     gpus: int = 0,
 ) -> tuple[list[str], list[Wait]]:
     """Return the runs that start, and the waits of all others, in the order of the queues."""
-    ordered = sorted(waiting, key=lambda t: (lines[t.line].yields, *queue.rank(t.priority, t.arrived, t.run)))
-    by_line = {name: [t for t in ordered if t.line == name] for name in lines}
+    ordered = sorted(waiting, key=lambda t: (lines[t.queue].yields, *queue.rank(t.priority, t.arrived, t.run)))
+    by_line = {name: [t for t in ordered if t.queue == name] for name in lines}
     decision = queue.admit(by_line, holding, lines, now, gpus)
     left = [t for t in ordered if t.run not in decision.started]
-    places = {t.run: i for name in lines for i, t in enumerate([t for t in left if t.line == name], 1)}
+    places = {t.run: i for name in lines for i, t in enumerate([t for t in left if t.queue == name], 1)}
     waits = [decision.wait_of(t, places[t.run]) for t in left]
     assert None not in waits
     return decision.started, [wait for wait in waits if wait is not None]
@@ -47,9 +47,9 @@ def held(nodes: int) -> list[Allocation]:
 
 
 def ticket(
-    run: str, nodes: int = 1, arrived: float = 0.0, seconds: float | None = None, gpus: int = 0, line: str = "c"
+    run: str, nodes: int = 1, arrived: float = 0.0, seconds: float | None = None, gpus: int = 0, queue: str = "c"
 ) -> Ticket:
-    return Ticket(run, line, nodes, 0, arrived, seconds, gpus)
+    return Ticket(run, queue, nodes, 0, arrived, seconds, gpus)
 
 
 def line(*nodes: int) -> list[Ticket]:
@@ -152,7 +152,7 @@ class TestGpus:
 
     def test_queues_share_gpus_first_come_first_served(self) -> None:
         started, waits = self.ask(
-            [ticket("small", arrived=2.0, gpus=1), ticket("large", arrived=1.0, gpus=2, line="d")],
+            [ticket("small", arrived=2.0, gpus=1), ticket("large", arrived=1.0, gpus=2, queue="d")],
             [Allocation("has", "c", 1, gpus=1)],
             2,
         )
@@ -163,7 +163,7 @@ class TestGpus:
 
     def test_a_queue_that_yields_comes_after_the_others(self) -> None:
         lines = {"c": TargetQueue("c", 4, yields=True), "d": TargetQueue("d", 4)}
-        waiting = [ticket("cheap", arrived=1.0, gpus=1), ticket("dear", arrived=2.0, gpus=1, line="d")]
+        waiting = [ticket("cheap", arrived=1.0, gpus=1), ticket("dear", arrived=2.0, gpus=1, queue="d")]
         assert admit(waiting, [], lines, NOW, 1)[0] == ["dear"]
 
     def test_nodes_and_gpus_may_both_be_missing(self) -> None:
@@ -252,18 +252,18 @@ def test_admission_never_exceeds_capacity_and_gives_reasons(
     assert gpus_used <= there or not any(0 < t.gpus <= there for t in began)
     free_gpus = there - gpus_used
     for name, target in targets.items():
-        begun = sum(t.nodes for t in began if t.line == name)
-        busy = begun + sum(h.nodes for h in holding if h.line == name)
+        begun = sum(t.nodes for t in began if t.queue == name)
+        busy = begun + sum(h.nodes for h in holding if h.queue == name)
         assert not begun or busy <= target.max_nodes
-        left = [by_run[w.run] for w in waits if by_run[w.run].line == name]
+        left = [by_run[w.run] for w in waits if by_run[w.run].queue == name]
         assert left == [t for t in in_order(waiting) if t in left]
         assert [w.position for w in waits if by_run[w.run] in left] == list(range(1, len(left) + 1))
-    possible = [t for t in in_order(waiting) if t.run not in started and t.nodes <= targets[t.line].max_nodes]
+    possible = [t for t in in_order(waiting) if t.run not in started and t.nodes <= targets[t.queue].max_nodes]
     if possible:  # the first of all waiting runs lacks something
         first = possible[0]
-        busy = sum(h.nodes for h in holding if h.line == first.line)
-        busy += sum(t.nodes for t in began if t.line == first.line)
-        assert first.nodes > targets[first.line].max_nodes - busy or free_gpus < first.gpus <= there
+        busy = sum(h.nodes for h in holding if h.queue == first.queue)
+        busy += sum(t.nodes for t in began if t.queue == first.queue)
+        assert first.nodes > targets[first.queue].max_nodes - busy or free_gpus < first.gpus <= there
 
 
 @given(wishes, uses, st.integers(1, 8), st.integers(0, 4))
@@ -286,7 +286,7 @@ def test_equal_runs_start_in_order_of_arrival(wanted: list[Wish], running: list[
     started, _ = admit(waiting, busy_with(running), both(size), NOW, there)
     kinds: dict[tuple[object, ...], list[bool]] = {}
     for t in in_order(waiting):
-        kinds.setdefault((t.line, t.nodes, t.priority, t.seconds, t.gpus), []).append(t.run in started)
+        kinds.setdefault((t.queue, t.nodes, t.priority, t.seconds, t.gpus), []).append(t.run in started)
     assert all(begun == sorted(begun, reverse=True) for begun in kinds.values())
 
 
@@ -314,7 +314,7 @@ def test_the_first_run_starts_no_later_than_promised(
         waiting += [t for t in arrivals if t.arrived == now]
         running = {run: each for run, each in running.items() if each[2] > now}
         holding = [
-            Allocation(run, t.line, t.nodes, began + (t.seconds or 0.0), t.gpus)
+            Allocation(run, t.queue, t.nodes, began + (t.seconds or 0.0), t.gpus)
             for run, (t, began, _) in running.items()
         ]
         started, waits = admit(waiting, holding, both(4), now, 3)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from footplate.domain.orders import Cause
-from footplate.domain.shipments import LOG, FilePiece, NodeHost, NodeReport, Shipment, encoded
+from footplate.domain.shipments import LOG, FilePiece, NodeHost, NodeReport, Shipment, encode
 from footplate.errors import Conflict, InvalidInput
 
 from .conftest import House
@@ -16,7 +16,7 @@ RUN, LOG_NAME = "short", "user_logs/std_log.txt"
 
 
 def log(offset: int, text: str, replace: bool = False) -> FilePiece:
-    return FilePiece(LOG_NAME, LOG, offset, encoded(text.encode()), replace)
+    return FilePiece(LOG_NAME, LOG, offset, encode(text.encode()), replace)
 
 
 def joined(house: House) -> None:
@@ -58,7 +58,7 @@ def test_a_shipment_may_be_repeated(house: House) -> None:
 
 def test_a_refused_piece_ends_the_shipment_and_the_node_is_not_done(house: House) -> None:
     joined(house)
-    pieces = (log(0, "one\n"), FilePiece("w", "slots", 64, encoded(b"x" * 32)), log(4, "two\n"))
+    pieces = (log(0, "one\n"), FilePiece("w", "slots", 64, encode(b"x" * 32)), log(4, "two\n"))
     reply = house.services.shipments.take(RUN, 0, Shipment(1, (NodeReport("exited"),), pieces, is_last=True))
     assert (reply.stop, reply.stored) == (True, 1)
     assert house.status(RUN) == "Finalizing"

@@ -65,7 +65,7 @@ def cell(view: RunView, column: str) -> str:
     if column == "took":
         return duration(found)
     if column == "status":
-        return run_status.shown(view.status, view.waiting)
+        return run_status.visible_status(view.status, view.waiting)
     return number(found)
 
 

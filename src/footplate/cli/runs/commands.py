@@ -97,7 +97,7 @@ def _identity(view: RunView) -> list[tuple[str, Any]]:
     return [
         ("id", view.id),
         ("name", view.display_name or view.name),
-        ("status", run_status.shown(view.status, view.waiting)),
+        ("status", run_status.visible_status(view.status, view.waiting)),
         ("attempt", view.attempt if view.attempt > 1 else None),
         ("waiting", waiting),
         ("experiment", view.experiment),

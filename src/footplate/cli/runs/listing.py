@@ -17,7 +17,7 @@ from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
 from footplate.domain.records import RunView
-from footplate.domain.runs.filter_words import quoted
+from footplate.domain.runs.filter_words import quote
 from footplate.domain.runs.run_filter import Field
 from footplate.domain.runs.run_status import STATUSES
 from footplate.sdk.runs.filters import absolute
@@ -132,7 +132,7 @@ def compare(
     query["show"] = [_EVERYTHING]
     if run_ids:
         ids = [context.find_id(workspace, run_id) for run_id in run_ids]
-        query.update(where=f"id in ({', '.join(map(quoted, ids))})", parent="any", archived=None)
+        query.update(where=f"id in ({', '.join(map(quote, ids))})", parent="any", archived=None)
         listed = {view.id: view for view in context.list_runs(workspace, None, **query)}
         found = [listed[run_id] for run_id in dict.fromkeys(ids)]
     else:

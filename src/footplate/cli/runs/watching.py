@@ -98,5 +98,5 @@ def _row(view: RunView) -> list[str]:
     cause = view.outcome.cause.message if view.outcome and view.outcome.cause else ""
     logged = list(view.metrics.items())[:_MOST_METRICS]
     metrics = "  ".join(f"{name} {number(untag_float(value))}" for name, value in logged)
-    status = run_status.shown(view.status, view.waiting)
+    status = run_status.visible_status(view.status, view.waiting)
     return [view.id, status, took, cause or ("" if phase == status else phase), metrics]

@@ -35,8 +35,8 @@ class CompletesWithChildren:
             raise InvalidInput("the group has no children", "name some, or leave the group open to add them later")
 
     def decide(self, group: Group, children: Sequence[Child], event: ControllerEvent, now: float) -> GroupDecision:
-        known = {child.key for child in children}
-        submit = tuple(SubmitChild(key, spec) for key, spec in group.controller.children.items() if key not in known)
+        present = {child.key for child in children}
+        submit = tuple(SubmitChild(key, spec) for key, spec in group.controller.children.items() if key not in present)
         if isinstance(event, ChildRefused):
             cause = Cause("child_refused", f"child {event.key!r} was refused: {event.cause.message}", event.cause.hint)
             return GroupDecision(group.state, end=Outcome("failed", cause))

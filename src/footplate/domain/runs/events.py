@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from footplate.domain.orders import Cause
 from footplate.domain.runs.controllers import ControllerEvent, GroupDecision
@@ -11,43 +11,47 @@ from footplate.domain.runs.controllers import ControllerEvent, GroupDecision
 # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Event:
+    """Something that has happened to a run. The subclasses below are all there are."""
+
+
 @dataclass(frozen=True)
-class RunSubmitted:
+class RunSubmitted(Event):
     by: str = ""
 
 
 @dataclass(frozen=True)
-class EnvironmentLocked:
+class EnvironmentLocked(Event):
     lock: str
     warnings: Tuple[str, ...] = ()
     made_for: str = ""  # the kind of node, in words; empty for the server's machine, or any
 
 
 @dataclass(frozen=True)
-class EnvironmentDeferred:
+class EnvironmentDeferred(Event):
     """The environment is resolved once node 0 has joined: only then it is known what can be installed there."""
 
 
 @dataclass(frozen=True)
-class WaitReasonChanged:
+class WaitReasonChanged(Event):
     reason: str
     position: int
 
 
 @dataclass(frozen=True)
-class RunAdmitted:
+class RunAdmitted(Event):
     """The queue has assigned nodes to the run."""
 
 
 @dataclass(frozen=True)
-class NodesLaunched:
+class NodesLaunched(Event):
     """The engine has accepted the run; `handle` is the engine's name for the whole group of agents."""
 
     handle: str
 
 
 @dataclass(frozen=True)
-class EngineReported:
+class EngineReported(Event):
     """The engine explained why the agents are not running yet, or where it has put them."""
 
     reason: Optional[str] = None
@@ -56,7 +60,7 @@ class EngineReported:
 
 
 @dataclass(frozen=True)
-class NodeJoined:
+class NodeJoined(Event):
     node: int
     host: str
     address: str
@@ -64,20 +68,20 @@ class NodeJoined:
 
 
 @dataclass(frozen=True)
-class NodeProgressed:
+class NodeProgressed(Event):
     node: int
     message: str
 
 
 @dataclass(frozen=True)
-class GpusAssigned:
+class GpusAssigned(Event):
     """The GPUs of all nodes are decided: the UUIDs of each node, in the order of the nodes."""
 
     gpus: Tuple[Tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
-class NodePrepared:
+class NodePrepared(Event):
     """A node can start its ranks now and holds these ports for them."""
 
     node: int
@@ -85,19 +89,19 @@ class NodePrepared:
 
 
 @dataclass(frozen=True)
-class NodeStarted:
+class NodeStarted(Event):
     node: int
 
 
 @dataclass(frozen=True)
-class NodeWorkersFinished:
+class NodeWorkersFinished(Event):
     """The only ranks left on a node serve other ranks. They are stopped when all nodes are this far."""
 
     node: int
 
 
 @dataclass(frozen=True)
-class RankFailed:
+class RankFailed(Event):
     """A rank has failed and its node is about to stop the others. The other nodes need not wait for that."""
 
     node: int
@@ -105,7 +109,7 @@ class RankFailed:
 
 
 @dataclass(frozen=True)
-class NodeExited:
+class NodeExited(Event):
     """All ranks of a node have ended; `cause` is None when all of them succeeded."""
 
     node: int
@@ -113,7 +117,7 @@ class NodeExited:
 
 
 @dataclass(frozen=True)
-class NodeFinished:
+class NodeFinished(Event):
     """A node has shipped everything, and its agent ends. `logs`: how many logs the run has now, and their bytes."""
 
     node: int
@@ -121,7 +125,7 @@ class NodeFinished:
 
 
 @dataclass(frozen=True)
-class NodeLost:
+class NodeLost(Event):
     """A node is gone and did not report NodeFinished."""
 
     node: int
@@ -129,7 +133,7 @@ class NodeLost:
 
 
 @dataclass(frozen=True)
-class NodeVanished:
+class NodeVanished(Event):
     """The agent of one of several nodes died while its ranks ran. The other nodes cannot continue without it.
 
     The agent that takes over there only cleans up, and reports NodeExited and NodeFinished.
@@ -140,7 +144,7 @@ class NodeVanished:
 
 
 @dataclass(frozen=True)
-class AgentsMissing:
+class AgentsMissing(Event):
     """The engine has found that the agents of these nodes are gone, although the nodes have not finished.
 
     `launch` is the number of revivals when the engine looked: a second report about the same launch changes nothing.
@@ -154,7 +158,7 @@ class AgentsMissing:
 
 
 @dataclass(frozen=True)
-class EngineEnded:
+class EngineEnded(Event):
     """The engine has ended the agents of this attempt, or has found that all of them have ended.
 
     `cause` is None if the engine does not know why.
@@ -164,25 +168,25 @@ class EngineEnded:
 
 
 @dataclass(frozen=True)
-class RunFailed:
+class RunFailed(Event):
     """The run failed outside its nodes: the environment, the launch, the time limit, or at the user's request."""
 
     cause: Cause
 
 
 @dataclass(frozen=True)
-class RunCancelRequested:
+class RunCancelRequested(Event):
     by: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class RunCompleted:
+class RunCompleted(Event):
     """The client ends its interactive run, or adds no more children to its group."""
 
 
 @dataclass(frozen=True)
-class RunRestarted:
+class RunRestarted(Event):
     """The user restarts the run. `attempt` is the number of the new attempt, so that two requests start one."""
 
     attempt: int
@@ -191,83 +195,55 @@ class RunRestarted:
 
 
 @dataclass(frozen=True)
-class WakeTimeReached:
+class WakeTimeReached(Event):
     """The time has come at which the lifecycle wanted to be woken; `at` is that time as recorded."""
 
     at: float
 
 
 @dataclass(frozen=True)
-class GroupScaled:
+class GroupScaled(Event):
     """The server wants another number of children that do the same: the replicas of a web service."""
 
     replicas: int
 
 
 @dataclass(frozen=True)
-class GroupDecided:
+class GroupDecided(Event):
     """The controller of a group has decided what its children do next."""
 
     decision: GroupDecision
 
 
 @dataclass(frozen=True)
-class ChildrenFinished:
+class ChildrenFinished(Event):
     """All children of a group that is to end have ended."""
 
 
 @dataclass(frozen=True)
-class WarningAdded:
+class WarningAdded(Event):
     message: str
 
-
-Event = Union[
-    RunSubmitted,
-    EnvironmentLocked,
-    EnvironmentDeferred,
-    WaitReasonChanged,
-    RunAdmitted,
-    NodesLaunched,
-    EngineReported,
-    NodeJoined,
-    NodeProgressed,
-    GpusAssigned,
-    NodePrepared,
-    NodeStarted,
-    NodeWorkersFinished,
-    RankFailed,
-    NodeExited,
-    NodeFinished,
-    NodeLost,
-    NodeVanished,
-    AgentsMissing,
-    EngineEnded,
-    RunFailed,
-    RunCancelRequested,
-    RunCompleted,
-    RunRestarted,
-    WakeTimeReached,
-    GroupScaled,
-    GroupDecided,
-    ChildrenFinished,
-    WarningAdded,
-]
 
 # ── Effects ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+class Effect:
+    """Something to do because of an event. The subclasses below are all there are."""
+
+
 @dataclass(frozen=True)
-class ResolveEnvironment:
+class ResolveEnvironment(Effect):
     """Resolve the environment, then answer with EnvironmentLocked, EnvironmentDeferred or RunFailed."""
 
 
 @dataclass(frozen=True)
-class ScheduleQueue:
+class ScheduleQueue(Effect):
     """Look at the queue of the run's target again: a run arrived, left, or freed its nodes."""
 
 
 @dataclass(frozen=True)
-class LaunchNodes:
+class LaunchNodes(Effect):
     """Have the engine start the run's agents, then answer with NodesLaunched or RunFailed.
 
     `is_first`: nobody can have started agents of this attempt yet.
@@ -277,78 +253,62 @@ class LaunchNodes:
 
 
 @dataclass(frozen=True)
-class StopNodes:
+class StopNodes(Effect):
     """Have these nodes stop their ranks, by force after the grace period. Nodes that only ship continue to ship."""
 
     nodes: Tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class ForgetNodes:
+class ForgetNodes(Effect):
     """The run has ended: have the engine forget its agents."""
 
 
 @dataclass(frozen=True)
-class BeginAttempt:
+class BeginAttempt(Effect):
     """Begin another attempt. The handle of the last attempt's agents is kept until the run ends."""
 
     handle: Optional[str]
 
 
 @dataclass(frozen=True)
-class ReleaseGpus:
+class ReleaseGpus(Effect):
     """Wake runs that wait for GPUs: some are free again."""
 
 
 @dataclass(frozen=True)
-class WakeRun:
+class WakeRun(Effect):
     """Send WakeTimeReached at this time."""
 
     at: float
 
 
 @dataclass(frozen=True)
-class ConsultController:
+class ConsultController(Effect):
     """Have the controller of the group decide about this event, then answer with GroupDecided."""
 
     event: ControllerEvent
 
 
 @dataclass(frozen=True)
-class OrderChildren:
+class OrderChildren(Effect):
     """Submit, cancel and restart children according to the last decision of the controller."""
 
 
 @dataclass(frozen=True)
-class EndChildren:
+class EndChildren(Effect):
     """Cancel the children of the group that still run. When none does, answer with ChildrenFinished."""
 
 
 @dataclass(frozen=True)
-class NotifyParent:
+class NotifyParent(Effect):
     """Tell the run's parent that this child has ended, if the parent is a group."""
 
 
 @dataclass(frozen=True)
-class AnnounceEnd:
+class AnnounceEnd(Effect):
     """Send people a message about the end of the run, if it or the settings request one."""
 
-
-Effect = Union[
-    ConsultController,
-    OrderChildren,
-    EndChildren,
-    NotifyParent,
-    AnnounceEnd,
-    WakeRun,
-    ResolveEnvironment,
-    ScheduleQueue,
-    LaunchNodes,
-    StopNodes,
-    ForgetNodes,
-    BeginAttempt,
-    ReleaseGpus,
-]
 
 ATTEMPT_STARTED = "AttemptStarted"
 """The name of the story line that follows the event which began another attempt."""
@@ -370,7 +330,8 @@ def _describe_decision(decision: GroupDecision) -> str:
     return "the controller decided to " + (" and ".join(words) or "wait")
 
 
-def _who_and_why(event: Union[RunCancelRequested, RunRestarted]) -> str:
+def who_and_why(event: RunCancelRequested | RunRestarted) -> str:
+    """Return who requested it, and the reason if one was given."""
     return (event.by or "the user") + (f": {event.reason}" if event.reason else "")
 
 
@@ -401,11 +362,9 @@ def describe(event: Event) -> str:
         AgentsMissing: lambda e: f"node{'s' if len(e.nodes) > 1 else ''} {', '.join(map(str, e.nodes))}: no agent runs",
         EngineEnded: lambda e: e.cause.message if e.cause else "the engine reports that all agents have ended",
         RunFailed: lambda e: e.cause.message,
-        RunCancelRequested: lambda e: (
-            f"cancel requested by {e.by or 'the user'}" + (f": {e.reason}" if e.reason else "")
-        ),
+        RunCancelRequested: lambda e: f"cancel requested by {who_and_why(e)}",
         RunCompleted: lambda e: "completed by its client",
-        RunRestarted: lambda e: f"restart requested by {_who_and_why(e)}",
+        RunRestarted: lambda e: f"restart requested by {who_and_why(e)}",
         WakeTimeReached: lambda e: "the pause is over",
         GroupScaled: lambda e: f"{e.replicas} replica{'' if e.replicas == 1 else 's'} requested",
         GroupDecided: lambda e: _describe_decision(e.decision),

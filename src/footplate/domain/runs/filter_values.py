@@ -13,15 +13,16 @@ _DAYS = {"today": 0, "yesterday": 1}
 
 def read_seconds(text: str) -> Optional[float]:
     """Return the seconds of `90s`, `10m`, `1h30m`, `2 days`; None when it is not a duration."""
-    rest, total = text.strip(), 0.0
+    rest = text.strip()
+    total = 0.0
     if not rest:
         return None
     while rest:
-        found = _DURATION.match(rest)
-        if found is None:
+        match = _DURATION.match(rest)
+        if match is None:
             return None
-        total += float(found[1]) * _UNITS[found[2].lower()]
-        rest = rest[found.end() :].strip()
+        total += float(match[1]) * _UNITS[match[2].lower()]
+        rest = rest[match.end() :].strip()
     return total
 
 

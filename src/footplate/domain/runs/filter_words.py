@@ -28,7 +28,7 @@ class Word(NamedTuple):
 
 
 def split(text: str) -> List[Word]:
-    found: List[Word] = []
+    words: List[Word] = []
     at = 0
     while text[at:].strip():
         match = _PATTERN.match(text, at)
@@ -41,12 +41,12 @@ def split(text: str) -> List[Word]:
             )
         kind = str(match.lastgroup)
         word = match[kind]
-        found.append(Word(kind, _ESCAPED.sub(r"\1", word[1:-1]) if kind == "string" else word, match.start(kind)))
+        words.append(Word(kind, _ESCAPED.sub(r"\1", word[1:-1]) if kind == "string" else word, match.start(kind)))
         at = match.end()
-    return found
+    return words
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return text in quotes, as `split` reads it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -7,28 +7,9 @@ from typing import Tuple
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import Outcome, RunRecord, Stage
-from footplate.domain.runs.controllers import (
-    GroupCancelRequested,
-    GroupClosed,
-    GroupDecision,
-    GroupResumed,
-    GroupState,
-    ScaleRequested,
-    TimeReached,
-)
-from footplate.domain.runs.events import (
-    ChildrenFinished,
-    ConsultController,
-    Effect,
-    EndChildren,
-    GroupDecided,
-    GroupScaled,
-    OrderChildren,
-    RunCompleted,
-    RunSubmitted,
-    WakeRun,
-    WakeTimeReached,
-)
+from footplate.domain.runs import controllers, events
+from footplate.domain.runs.controllers import GroupDecision, GroupState
+from footplate.domain.runs.events import Effect
 from footplate.domain.runs.restarts import Decision
 
 
@@ -37,11 +18,11 @@ def group_state(record: RunRecord) -> GroupState:
     return GroupState() if record.group is None else from_json(GroupState, record.group)
 
 
-def begin(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
+def on_submitted(record: RunRecord, event: events.RunSubmitted, now: float) -> Decision:
     if record.stage is not Stage.ACCEPTED:
         return record, ()
     after = replace(record, stage=Stage.RUNNING, started=now, group=to_json(GroupState()))
-    return after, (ConsultController(GroupResumed()),)
+    return after, (events.ConsultController(controllers.GroupResumed()),)
 
 
 def begin_attempt(record: RunRecord, now: float) -> Decision:
@@ -52,11 +33,12 @@ def begin_attempt(record: RunRecord, now: float) -> Decision:
         record, attempt=record.attempt + 1, stage=Stage.RUNNING, started=now, ended=None, outcome=None,
         group=to_json(again),
     )  # fmt: skip
-    return after, (ConsultController(GroupResumed()),)
+    return after, (events.ConsultController(controllers.GroupResumed()),)
 
 
-def decided(record: RunRecord, event: GroupDecided, now: float) -> Decision:
-    state, decision = group_state(record), replace(event.decision, notes=(), log=())  # the story keeps those
+def on_decided(record: RunRecord, event: events.GroupDecided, now: float) -> Decision:
+    state = group_state(record)
+    decision = replace(event.decision, notes=(), log=())  # the story keeps those
     if record.outcome is not None:  # it ends: only the controller's memory may still change
         decision = replace(state.decision, state=decision.state)
     if state.decision == decision and not event.decision.notes:
@@ -67,41 +49,42 @@ def decided(record: RunRecord, event: GroupDecided, now: float) -> Decision:
         record, group=to_json(replace(state, decision=decision)), outcome=decision.end, wake_at=decision.wake_at
     )
     if decision.end is not None:
-        return replace(after, wake_at=None), (EndChildren(),)
-    orders: Tuple[Effect, ...] = (OrderChildren(),) if decision.has_orders else ()
+        return replace(after, wake_at=None), (events.EndChildren(),)
+    orders: Tuple[Effect, ...] = (events.OrderChildren(),) if decision.has_orders else ()
     if decision.wake_at is not None and decision.wake_at != record.wake_at:
-        orders = (*orders, WakeRun(decision.wake_at))
+        orders = (*orders, events.WakeRun(decision.wake_at))
     return after, orders
 
 
-def closed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
+def on_closed(record: RunRecord, event: events.RunCompleted, now: float) -> Decision:
     state = group_state(record)
     if state.closed or record.outcome is not None:
         return record, ()
-    return replace(record, group=to_json(replace(state, closed=True))), (ConsultController(GroupClosed()),)
+    after = replace(record, group=to_json(replace(state, closed=True)))
+    return after, (events.ConsultController(controllers.GroupClosed()),)
 
 
-def scaled(record: RunRecord, event: GroupScaled, now: float) -> Decision:
+def on_scaled(record: RunRecord, event: events.GroupScaled, now: float) -> Decision:
     state = group_state(record)
     if record.outcome is not None or state.replicas == event.replicas:
         return record, ()
     after = replace(record, group=to_json(replace(state, replicas=event.replicas)))
-    return after, (ConsultController(ScaleRequested()),)
+    return after, (events.ConsultController(controllers.ScaleRequested()),)
 
 
-def woken(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
+def on_woken(record: RunRecord, event: events.WakeTimeReached, now: float) -> Decision:
     if record.wake_at is None or record.wake_at != event.at:
         return record, ()
-    return replace(record, wake_at=None), (ConsultController(TimeReached()),)
+    return replace(record, wake_at=None), (events.ConsultController(controllers.TimeReached()),)
 
 
 def end(record: RunRecord, outcome: Outcome) -> Decision:
     """Decide the outcome: the group ends when its children have ended."""
     after = replace(record, outcome=outcome, wake_at=None)
-    return after, (ConsultController(GroupCancelRequested()), EndChildren())
+    return after, (events.ConsultController(controllers.GroupCancelRequested()), events.EndChildren())
 
 
-def children_finished(record: RunRecord, event: ChildrenFinished, now: float) -> Decision:
+def on_children_finished(record: RunRecord, event: events.ChildrenFinished, now: float) -> Decision:
     if record.outcome is None or record.stage is Stage.ENDED:
         return record, ()
     return replace(record, stage=Stage.ENDED, ended=now), ()
@@ -110,6 +93,6 @@ def children_finished(record: RunRecord, event: ChildrenFinished, now: float) ->
 def resume(record: RunRecord) -> Tuple[Effect, ...]:
     """Return the effects that a restarted server performs again for an active group."""
     if record.outcome is not None:
-        return (EndChildren(),)
-    effects: Tuple[Effect, ...] = (OrderChildren(), ConsultController(GroupResumed()))
-    return effects if record.wake_at is None else (*effects, WakeRun(record.wake_at))
+        return (events.EndChildren(),)
+    effects: Tuple[Effect, ...] = (events.OrderChildren(), events.ConsultController(controllers.GroupResumed()))
+    return effects if record.wake_at is None else (*effects, events.WakeRun(record.wake_at))

@@ -34,48 +34,8 @@ from typing import Any, Callable, Dict, Tuple
 
 from footplate.domain.orders import Cause
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage, Waiting
-from footplate.domain.runs import group_transitions, node_transitions
-from footplate.domain.runs.events import (
-    AgentsMissing,
-    AnnounceEnd,
-    ChildrenFinished,
-    Effect,
-    EngineEnded,
-    EngineReported,
-    EnvironmentDeferred,
-    EnvironmentLocked,
-    Event,
-    GpusAssigned,
-    GroupDecided,
-    GroupScaled,
-    LaunchNodes,
-    NodeExited,
-    NodeFinished,
-    NodeJoined,
-    NodeLost,
-    NodePrepared,
-    NodeProgressed,
-    NodesLaunched,
-    NodeStarted,
-    NodeVanished,
-    NodeWorkersFinished,
-    NotifyParent,
-    RankFailed,
-    ReleaseGpus,
-    ResolveEnvironment,
-    RunAdmitted,
-    RunCancelRequested,
-    RunCompleted,
-    RunFailed,
-    RunRestarted,
-    RunSubmitted,
-    ScheduleQueue,
-    StopNodes,
-    WaitReasonChanged,
-    WakeRun,
-    WakeTimeReached,
-    WarningAdded,
-)
+from footplate.domain.runs import events, group_transitions, node_transitions
+from footplate.domain.runs.events import Effect, Event
 from footplate.domain.runs.outcomes import decide, with_node, working
 from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.runs.run_kinds import kind_of
@@ -96,7 +56,7 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     """
     if _completes_again(record, event):
         return record, ()
-    if record.stage is Stage.ENDED and not _repeats_the_end(event):
+    if record.stage is Stage.ENDED and type(event).__name__ not in _AFTER_THE_END:
         raise InvalidTransition(
             f"run {record.id} has ended ({status(record)}) and does not admit {type(event).__name__}",
             f"see what happened to it with: footplate runs show {record.id}",
@@ -107,15 +67,15 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     after, effects = handlers[type(event)](record, event, now)
     if after is record:
         return record, ()
-    freed = (ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
+    freed = (events.ReleaseGpus(),) if held_gpus(record) - held_gpus(after) else ()
     return replace(after, version=record.version + 1), (*effects, *freed, *_at_the_end(record, after))
 
 
 def _at_the_end(record: RunRecord, after: RunRecord) -> Tuple[Effect, ...]:
     if after.stage is not Stage.ENDED or record.stage is Stage.ENDED:
         return ()
-    parent: Tuple[Effect, ...] = () if record.spec.parent is None else (NotifyParent(),)
-    people: Tuple[Effect, ...] = (AnnounceEnd(),) if record.spec.notify or record.spec.parent is None else ()
+    parent: Tuple[Effect, ...] = () if record.spec.parent is None else (events.NotifyParent(),)
+    people: Tuple[Effect, ...] = (events.AnnounceEnd(),) if record.spec.notify or record.spec.parent is None else ()
     return (*parent, *people)
 
 
@@ -127,44 +87,42 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
     if ended_by == "controller":
         return group_transitions.resume(record)
     if record.outcome is not None and record.handle is not None:
-        return (StopNodes(working(record)),) if working(record) and not awaits_engine(record) else ()
+        return (events.StopNodes(working(record)),) if working(record) and not awaits_engine(record) else ()
     if record.wake_at is not None:
-        return (WakeRun(record.wake_at),)
+        return (events.WakeRun(record.wake_at),)
     if record.stage in (Stage.ACCEPTED, Stage.LOCKING):
-        return (ResolveEnvironment(),)
+        return (events.ResolveEnvironment(),)
     if record.stage is Stage.QUEUED:
-        return (ScheduleQueue(),)
+        return (events.ScheduleQueue(),)
     # The last server may have died during the launch, even of a run that was canceled meanwhile. Only the engine knows
     # whether agents run, and only a handle can stop them.
-    resolve: Tuple[Effect, ...] = (ResolveEnvironment(),) if awaits_lock(record) else ()
-    return (*resolve, LaunchNodes()) if record.handle is None else resolve
+    resolve: Tuple[Effect, ...] = (events.ResolveEnvironment(),) if awaits_lock(record) else ()
+    return (*resolve, events.LaunchNodes()) if record.handle is None else resolve
 
 
-_AFTER_THE_END = (
-    RunCancelRequested, WarningAdded, NodesLaunched, NodeFinished, RankFailed, NodeExited, NodeWorkersFinished,
-    NodeLost, NodeVanished, AgentsMissing, EngineEnded, RunRestarted, WakeTimeReached,
-)  # fmt: skip
-
-
-def _repeats_the_end(event: Event) -> bool:
-    """Whether an ended run accepts the event: canceling again, or a late report of a node, is not an error."""
-    return isinstance(event, _AFTER_THE_END)
+_AFTER_THE_END = frozenset({
+    "RunCancelRequested", "WarningAdded", "NodesLaunched", "NodeFinished", "RankFailed", "NodeExited",
+    "NodeWorkersFinished", "NodeLost", "NodeVanished", "AgentsMissing", "EngineEnded", "RunRestarted",
+    "WakeTimeReached",
+})  # fmt: skip
+"""Events that an ended run accepts: canceling again, or a late report of a node, is not an error."""
 
 
 def _completes_again(record: RunRecord, event: Event) -> bool:
     completed = record.outcome is not None and record.outcome.kind == "completed"
-    return isinstance(event, RunCompleted) and record.stage is Stage.ENDED and completed
+    return isinstance(event, events.RunCompleted) and record.stage is Stage.ENDED and completed
 
 
 def _check_admitted(record: RunRecord, event: Event) -> None:
-    kind, name = kind_of(record.spec), type(event).__name__
+    kind = kind_of(record.spec)
+    name = type(event).__name__
     if name not in kind.admits:
         what, hint = kind.refusals.get(name, _NOT_ADMITTED)
         raise InvalidTransition(what.format(id=record.id, kind=kind.name, event=name), hint.format(id=record.id))
 
 
 def _check_node(record: RunRecord, event: Event) -> None:
-    concerned = event.nodes if isinstance(event, AgentsMissing) else (getattr(event, "node", None),)
+    concerned = event.nodes if isinstance(event, events.AgentsMissing) else (getattr(event, "node", None),)
     node = next((node for node in concerned if node is not None and not 0 <= node < len(record.nodes)), None)
     if node is not None:
         has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
@@ -174,47 +132,47 @@ def _check_node(record: RunRecord, event: Event) -> None:
         )
 
 
-def _run_submitted(record: RunRecord, event: RunSubmitted, now: float) -> Decision:
+def _on_run_submitted(record: RunRecord, event: events.RunSubmitted, now: float) -> Decision:
     if record.stage is not Stage.ACCEPTED:
         return record, ()
     if not kind_of(record.spec).has_nodes:
         return replace(record, stage=Stage.RUNNING, started=now), ()
-    return replace(record, stage=Stage.LOCKING), (ResolveEnvironment(),)
+    return replace(record, stage=Stage.LOCKING), (events.ResolveEnvironment(),)
 
 
-def _environment_locked(record: RunRecord, event: EnvironmentLocked, now: float) -> Decision:
+def _on_environment_locked(record: RunRecord, event: events.EnvironmentLocked, now: float) -> Decision:
     if record.lock is not None or record.outcome is not None:
         return record, ()
     warnings = record.warnings + event.warnings
     if awaits_lock(record):
-        return replace(node_transitions.unlocked(record), lock=event.lock, warnings=warnings), ()
+        return replace(node_transitions.clear_resolving(record), lock=event.lock, warnings=warnings), ()
     if record.stage not in (Stage.ACCEPTED, Stage.LOCKING):
         return record, ()
-    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (ScheduleQueue(),)
+    return replace(record, stage=Stage.QUEUED, lock=event.lock, warnings=warnings), (events.ScheduleQueue(),)
 
 
-def _environment_deferred(record: RunRecord, event: EnvironmentDeferred, now: float) -> Decision:
+def _on_environment_deferred(record: RunRecord, event: events.EnvironmentDeferred, now: float) -> Decision:
     if record.stage is not Stage.LOCKING or record.outcome is not None:
         return record, ()
-    return replace(record, stage=Stage.QUEUED), (ScheduleQueue(),)
+    return replace(record, stage=Stage.QUEUED), (events.ScheduleQueue(),)
 
 
-def _wait_reason_changed(record: RunRecord, event: WaitReasonChanged, now: float) -> Decision:
+def _on_wait_reason_changed(record: RunRecord, event: events.WaitReasonChanged, now: float) -> Decision:
     waiting = Waiting(event.reason, event.position)
     if record.stage is not Stage.QUEUED or record.waiting == waiting:
         return record, ()
     return replace(record, waiting=waiting), ()
 
 
-def _run_admitted(record: RunRecord, event: RunAdmitted, now: float) -> Decision:
+def _on_run_admitted(record: RunRecord, event: events.RunAdmitted, now: float) -> Decision:
     if record.stage is not Stage.QUEUED:
         return record, ()
     count = record.spec.distribution.node_count
     nodes = tuple(NodeRecord(i, NodeState.LAUNCHED) for i in range(count))
-    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (LaunchNodes(is_first=True),)
+    return replace(record, stage=Stage.PROVISIONING, waiting=None, nodes=nodes), (events.LaunchNodes(is_first=True),)
 
 
-def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
+def _on_run_failed(record: RunRecord, event: events.RunFailed, now: float) -> Decision:
     if record.outcome is not None:
         return record, ()
     after = record
@@ -227,22 +185,22 @@ def _run_failed(record: RunRecord, event: RunFailed, now: float) -> Decision:
     return decide(after, Outcome("failed", event.cause), now)
 
 
-def _cancel_requested(record: RunRecord, event: RunCancelRequested, now: float) -> Decision:
+def _on_cancel_requested(record: RunRecord, event: events.RunCancelRequested, now: float) -> Decision:
     if awaits_engine(record):
         record = replace(record, outcome=None)
     if record.outcome is not None or record.stage is Stage.ENDED:
         return record, ()
-    message = f"canceled by {event.by or 'the user'}" + (f": {event.reason}" if event.reason else "")
-    return decide(record, Outcome("canceled", Cause("canceled", message)), now)
+    cause = Cause("canceled", f"canceled by {events.who_and_why(event)}")
+    return decide(record, Outcome("canceled", cause), now)
 
 
-def _run_completed(record: RunRecord, event: RunCompleted, now: float) -> Decision:
+def _on_run_completed(record: RunRecord, event: events.RunCompleted, now: float) -> Decision:
     if record.stage is Stage.ENDED:
         return record, ()
     return decide(record, Outcome("completed"), now)
 
 
-def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decision:
+def _on_run_restarted(record: RunRecord, event: events.RunRestarted, now: float) -> Decision:
     if event.attempt <= record.attempt:
         return record, ()  # this attempt exists
     if event.attempt > record.attempt + 1:
@@ -258,53 +216,53 @@ def _run_restarted(record: RunRecord, event: RunRestarted, now: float) -> Decisi
     return begin_attempt(record, (), now)
 
 
-def _wake_time_reached(record: RunRecord, event: WakeTimeReached, now: float) -> Decision:
+def _on_wake_time_reached(record: RunRecord, event: events.WakeTimeReached, now: float) -> Decision:
     if record.wake_at is None or record.wake_at != event.at:
         return record, ()  # an earlier alarm
     return enter_queue(record)
 
 
-def _warning_added(record: RunRecord, event: WarningAdded, now: float) -> Decision:
+def _on_warning_added(record: RunRecord, event: events.WarningAdded, now: float) -> Decision:
     if event.message in record.warnings:
         return record, ()
     return replace(record, warnings=(*record.warnings, event.message)), ()
 
 
 _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
-    RunSubmitted: _run_submitted,
-    EnvironmentLocked: _environment_locked,
-    EnvironmentDeferred: _environment_deferred,
-    WaitReasonChanged: _wait_reason_changed,
-    RunAdmitted: _run_admitted,
-    NodesLaunched: node_transitions.launched,
-    EngineReported: node_transitions.engine_reported,
-    NodeJoined: node_transitions.joined,
-    NodeProgressed: node_transitions.progressed,
-    GpusAssigned: node_transitions.gpus_assigned,
-    NodePrepared: node_transitions.prepared,
-    NodeStarted: node_transitions.started,
-    NodeWorkersFinished: node_transitions.workers_finished,
-    RankFailed: node_transitions.rank_failed,
-    NodeExited: node_transitions.exited,
-    NodeFinished: node_transitions.finished,
-    NodeLost: node_transitions.lost,
-    NodeVanished: node_transitions.vanished,
-    AgentsMissing: node_transitions.agents_missing,
-    EngineEnded: node_transitions.engine_ended,
-    RunFailed: _run_failed,
-    RunCancelRequested: _cancel_requested,
-    RunCompleted: _run_completed,
-    RunRestarted: _run_restarted,
-    WakeTimeReached: _wake_time_reached,
-    WarningAdded: _warning_added,
+    events.RunSubmitted: _on_run_submitted,
+    events.EnvironmentLocked: _on_environment_locked,
+    events.EnvironmentDeferred: _on_environment_deferred,
+    events.WaitReasonChanged: _on_wait_reason_changed,
+    events.RunAdmitted: _on_run_admitted,
+    events.NodesLaunched: node_transitions.on_launched,
+    events.EngineReported: node_transitions.on_engine_reported,
+    events.NodeJoined: node_transitions.on_joined,
+    events.NodeProgressed: node_transitions.on_progressed,
+    events.GpusAssigned: node_transitions.on_gpus_assigned,
+    events.NodePrepared: node_transitions.on_prepared,
+    events.NodeStarted: node_transitions.on_started,
+    events.NodeWorkersFinished: node_transitions.on_workers_finished,
+    events.RankFailed: node_transitions.on_rank_failed,
+    events.NodeExited: node_transitions.on_exited,
+    events.NodeFinished: node_transitions.on_finished,
+    events.NodeLost: node_transitions.on_lost,
+    events.NodeVanished: node_transitions.on_vanished,
+    events.AgentsMissing: node_transitions.on_agents_missing,
+    events.EngineEnded: node_transitions.on_engine_ended,
+    events.RunFailed: _on_run_failed,
+    events.RunCancelRequested: _on_cancel_requested,
+    events.RunCompleted: _on_run_completed,
+    events.RunRestarted: _on_run_restarted,
+    events.WakeTimeReached: _on_wake_time_reached,
+    events.WarningAdded: _on_warning_added,
 }
 
 _GROUP_HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     **_HANDLERS,
-    RunSubmitted: group_transitions.begin,
-    RunCompleted: group_transitions.closed,
-    WakeTimeReached: group_transitions.woken,
-    GroupScaled: group_transitions.scaled,
-    GroupDecided: group_transitions.decided,
-    ChildrenFinished: group_transitions.children_finished,
+    events.RunSubmitted: group_transitions.on_submitted,
+    events.RunCompleted: group_transitions.on_closed,
+    events.WakeTimeReached: group_transitions.on_woken,
+    events.GroupScaled: group_transitions.on_scaled,
+    events.GroupDecided: group_transitions.on_decided,
+    events.ChildrenFinished: group_transitions.on_children_finished,
 }

@@ -9,27 +9,8 @@ from dataclasses import replace
 from typing import List, Optional
 
 from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE, Cause
-from footplate.domain.records import NodeState, Outcome, RunRecord, Stage, Waiting
-from footplate.domain.runs.events import (
-    AgentsMissing,
-    EngineEnded,
-    EngineReported,
-    GpusAssigned,
-    LaunchNodes,
-    NodeExited,
-    NodeFinished,
-    NodeJoined,
-    NodeLost,
-    NodePrepared,
-    NodeProgressed,
-    NodesLaunched,
-    NodeStarted,
-    NodeVanished,
-    NodeWorkersFinished,
-    RankFailed,
-    ResolveEnvironment,
-    StopNodes,
-)
+from footplate.domain.records import NodeState, Outcome, RunRecord, Stage, Waiting, failure_of
+from footplate.domain.runs import events
 from footplate.domain.runs.outcomes import (
     complete_if_all_ended,
     decide,
@@ -60,15 +41,15 @@ _SAME_MISHAP_SECONDS = 15.0
 _SAME_ESTIMATE_SECONDS = 60.0
 
 
-def launched(record: RunRecord, event: NodesLaunched, now: float) -> Decision:
+def on_launched(record: RunRecord, event: events.NodesLaunched, now: float) -> Decision:
     if record.handle == event.handle:
         return record, ()
     # A cancel may have come while the engine was starting the agents.
     late = working(record) if record.outcome is not None and record.stage is not Stage.ENDED else ()
-    return replace(record, handle=event.handle), (StopNodes(late),) if late else ()
+    return replace(record, handle=event.handle), (events.StopNodes(late),) if late else ()
 
 
-def engine_reported(record: RunRecord, event: EngineReported, now: float) -> Decision:
+def on_engine_reported(record: RunRecord, event: events.EngineReported, now: float) -> Decision:
     if record.stage is not Stage.PROVISIONING or record.outcome is not None:
         return record, ()
     after = record
@@ -88,7 +69,7 @@ def _is_same_wait(old: Optional[Waiting], new: Optional[Waiting]) -> bool:
     return old.reason == new.reason and abs(old.latest - new.latest) < _SAME_ESTIMATE_SECONDS
 
 
-def joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
+def on_joined(record: RunRecord, event: events.NodeJoined, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state is not NodeState.LAUNCHED:
         return record, ()
@@ -99,15 +80,15 @@ def joined(record: RunRecord, event: NodeJoined, now: float) -> Decision:
     after = replace(after, waiting=record.waiting if waits else None)
     if event.node != 0 or not awaits_lock(after):
         return after, ()
-    return with_node(after, 0, message=_RESOLVING), (ResolveEnvironment(),)
+    return with_node(after, 0, message=_RESOLVING), (events.ResolveEnvironment(),)
 
 
-def unlocked(record: RunRecord) -> RunRecord:
+def clear_resolving(record: RunRecord) -> RunRecord:
     """Return the record without the message that the environment is being resolved."""
     return with_node(record, 0, message=None) if record.nodes[0].message == _RESOLVING else record
 
 
-def progressed(record: RunRecord, event: NodeProgressed, now: float) -> Decision:
+def on_progressed(record: RunRecord, event: events.NodeProgressed, now: float) -> Decision:
     node = record.nodes[event.node]
     if node.state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED) or node.message == event.message:
         return record, ()
@@ -116,7 +97,7 @@ def progressed(record: RunRecord, event: NodeProgressed, now: float) -> Decision
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def gpus_assigned(record: RunRecord, event: GpusAssigned, now: float) -> Decision:
+def on_gpus_assigned(record: RunRecord, event: events.GpusAssigned, now: float) -> Decision:
     if len(event.gpus) != len(record.nodes) or all(node.gpus is not None for node in record.nodes):
         return record, ()
     after = record
@@ -125,7 +106,7 @@ def gpus_assigned(record: RunRecord, event: GpusAssigned, now: float) -> Decisio
     return after, ()
 
 
-def prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
+def on_prepared(record: RunRecord, event: events.NodePrepared, now: float) -> Decision:
     node = record.nodes[event.node]
     # A restarted agent holds other ports than the last one. That is fine until the ports are published.
     again = node.state is NodeState.PREPARED and node.ports != event.ports and not is_ready(record)
@@ -141,7 +122,7 @@ def prepared(record: RunRecord, event: NodePrepared, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
+def on_started(record: RunRecord, event: events.NodeStarted, now: float) -> Decision:
     if record.nodes[event.node].state not in (NodeState.JOINED, NodeState.PREPARING, NodeState.PREPARED):
         return record, ()
     after = with_node(record, event.node, state=NodeState.RUNNING, message=None)
@@ -151,14 +132,14 @@ def started(record: RunRecord, event: NodeStarted, now: float) -> Decision:
     return replace(after, stage=Stage.PREPARING), ()
 
 
-def workers_finished(record: RunRecord, event: NodeWorkersFinished, now: float) -> Decision:
+def on_workers_finished(record: RunRecord, event: events.NodeWorkersFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in (NodeState.ATTENDING, *ENDED_NODES):
         return record, ()
     after = with_node(record, event.node, state=NodeState.ATTENDING, message="serves the others until they finish")
     return complete_if_all_ended(after, now)
 
 
-def exited(record: RunRecord, event: NodeExited, now: float) -> Decision:
+def on_exited(record: RunRecord, event: events.NodeExited, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in ENDED_NODES:
         return record, ()
     after = with_node(record, event.node, state=NodeState.EXITED, message="shipping remaining files")
@@ -167,7 +148,7 @@ def exited(record: RunRecord, event: NodeExited, now: float) -> Decision:
     return complete_if_all_ended(after, now)
 
 
-def rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
+def on_rank_failed(record: RunRecord, event: events.RankFailed, now: float) -> Decision:
     if record.nodes[event.node].state in ENDED_NODES:
         return record, ()
     if record.outcome is not None and not failed_before(event.cause, record.outcome):
@@ -175,7 +156,7 @@ def rank_failed(record: RunRecord, event: RankFailed, now: float) -> Decision:
     return decide_failure(record, event.cause, now)
 
 
-def finished(record: RunRecord, event: NodeFinished, now: float) -> Decision:
+def on_finished(record: RunRecord, event: events.NodeFinished, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
     after = with_node(record, event.node, state=NodeState.DONE, message=None, logs=event.logs)
@@ -184,7 +165,7 @@ def finished(record: RunRecord, event: NodeFinished, now: float) -> Decision:
     return settle(after, now, ())
 
 
-def lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
+def on_lost(record: RunRecord, event: events.NodeLost, now: float) -> Decision:
     if record.stage is Stage.ENDED or record.nodes[event.node].state in OVER_NODES:
         return record, ()
     if record.outcome is not None and record.outcome.kind != "completed":  # which is not the reason: say it as well
@@ -192,18 +173,18 @@ def lost(record: RunRecord, event: NodeLost, now: float) -> Decision:
     return lose_nodes(record, {event.node: event.cause}, now)
 
 
-def agents_missing(record: RunRecord, event: AgentsMissing, now: float) -> Decision:
+def on_agents_missing(record: RunRecord, event: events.AgentsMissing, now: float) -> Decision:
     """Start dead agents again a few times, then give their nodes up."""
-    gone = [index for index in event.nodes if record.nodes[index].state not in OVER_NODES]
-    if record.stage is Stage.ENDED or not gone or event.launch != record.revivals:
+    missing = [index for index in event.nodes if record.nodes[index].state not in OVER_NODES]
+    if record.stage is Stage.ENDED or not missing or event.launch != record.revivals:
         return record, ()
-    if record.outcome is not None and all(record.nodes[index].state is NodeState.LAUNCHED for index in gone):
-        return _give_up(record, gone, "its agent ended before it had begun", now)
+    if record.outcome is not None and all(record.nodes[index].state is NodeState.LAUNCHED for index in missing):
+        return _give_up(record, missing, "its agent ended before it had begun", now)
     if not event.confirmed:
         return record, ()
     if record.revivals < MAX_REVIVALS:
-        return replace(record, revivals=record.revivals + 1), (LaunchNodes(),)
-    return _give_up(record, gone, f"its agent died {MAX_REVIVALS + 1} times and was given up", now)
+        return replace(record, revivals=record.revivals + 1), (events.LaunchNodes(),)
+    return _give_up(record, missing, f"its agent died {MAX_REVIVALS + 1} times and was given up", now)
 
 
 def _give_up(record: RunRecord, nodes: List[int], why: str, now: float) -> Decision:
@@ -212,37 +193,33 @@ def _give_up(record: RunRecord, nodes: List[int], why: str, now: float) -> Decis
     return lose_nodes(record, causes, now)
 
 
-def engine_ended(record: RunRecord, event: EngineEnded, now: float) -> Decision:
+def on_engine_ended(record: RunRecord, event: events.EngineEnded, now: float) -> Decision:
     """Give up the nodes that are not over. The engine's reason replaces the report of agents that it stopped."""
-    left = [node.index for node in record.nodes if node.state not in OVER_NODES]
-    if record.stage is Stage.ENDED or not (left or awaits_engine(record)):
+    unfinished = [node.index for node in record.nodes if node.state not in OVER_NODES]
+    if record.stage is Stage.ENDED or not (unfinished or awaits_engine(record)):
         return record, ()
-    cause = event.cause or _stopped_elsewhere(record)
-    if awaits_engine(record) or (event.cause is not None and _is_consequence(record.outcome)):
+    cause = event.cause or _stop_elsewhere_cause(record)
+    failure = failure_of(record.outcome)
+    lost_another = failure is not None and blames_another(failure)
+    if awaits_engine(record) or (event.cause is not None and lost_another):
         record = replace(record, outcome=Outcome("failed", cause))
-    return lose_nodes(record, dict.fromkeys(left, cause), now) if left else settle(record, now, ())
+    return lose_nodes(record, dict.fromkeys(unfinished, cause), now) if unfinished else settle(record, now, ())
 
 
-def _is_consequence(outcome: Optional[Outcome]) -> bool:
-    """Whether the run failed only because a rank had lost another one."""
-    cause = outcome.cause if outcome is not None and outcome.kind == "failed" else None
-    return cause is not None and blames_another(cause)
-
-
-def _stopped_elsewhere(record: RunRecord) -> Cause:
-    known = record.outcome.cause if record.outcome is not None else None
-    message = "its agents were stopped, and not by Footplate" + (f": {known.message}" if known is not None else "")
+def _stop_elsewhere_cause(record: RunRecord) -> Cause:
+    report = record.outcome.cause if record.outcome is not None else None
+    message = "its agents were stopped, and not by Footplate" + (f": {report.message}" if report is not None else "")
     hint = "see who stopped them: a person, a shutdown of the machine, or another client of the engine"
     return Cause(STOPPED_ELSEWHERE, message, hint, node=0)
 
 
-def vanished(record: RunRecord, event: NodeVanished, now: float) -> Decision:
+def on_vanished(record: RunRecord, event: events.NodeVanished, now: float) -> Decision:
     running = record.nodes[event.node].state in (NodeState.RUNNING, NodeState.ATTENDING)
     if record.stage is Stage.ENDED or not running or len(record.nodes) == 1:
         return record, ()
-    known = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
-    if known is not None and known != event.cause and known.rank is not None and known.node != event.node:
-        if now - (known.time or now) > _SAME_MISHAP_SECONDS:
+    failure = failure_of(record.outcome)
+    if failure is not None and failure != event.cause and failure.rank is not None and failure.node != event.node:
+        if now - (failure.time or now) > _SAME_MISHAP_SECONDS:
             return record, ()
         # Ranks fail because a node is gone, never the other way round: their report was only faster.
         return replace(record, outcome=Outcome("failed", event.cause)), ()

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from footplate.domain.orders import AGENT_STOPPED, MPI_FAILED, Cause
-from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage
-from footplate.domain.runs import group_transitions
-from footplate.domain.runs.events import Effect, ForgetNodes, ScheduleQueue, StopNodes
+from footplate.domain.records import NodeRecord, NodeState, Outcome, RunRecord, Stage, failure_of
+from footplate.domain.runs import events, group_transitions
+from footplate.domain.runs.events import Effect
 from footplate.domain.runs.restarts import Decision, backoff_seconds, begin_attempt, restarts_by_itself
 from footplate.domain.runs.root_cause import blames_another
 from footplate.domain.runs.run_kinds import kind_of
@@ -24,7 +24,7 @@ def decide(record: RunRecord, outcome: Outcome, now: float) -> Decision:
     # An engine that is ending the agents must not be asked to cancel them: it would report that as the reason. The
     # other nodes stop with their next heartbeat.
     stops = first and working(after) and not awaits_engine(after)
-    effects: Tuple[Effect, ...] = (StopNodes(working(after)),) if stops else ()
+    effects: Tuple[Effect, ...] = (events.StopNodes(working(after)),) if stops else ()
     return settle(after, now, effects)
 
 
@@ -34,7 +34,8 @@ def settle(record: RunRecord, now: float, effects: Tuple[Effect, ...]) -> Decisi
         if restarts_by_itself(record, record.outcome):
             return begin_attempt(record, effects, now, backoff_seconds(record, now))
         ended = replace(record, stage=Stage.ENDED, ended=now, waiting=None, wake_at=None)
-        return ended, (*effects, ForgetNodes(), *((ScheduleQueue(),) if kind_of(record.spec).has_nodes else ()))
+        queue: Tuple[Effect, ...] = (events.ScheduleQueue(),) if kind_of(record.spec).has_nodes else ()
+        return ended, (*effects, events.ForgetNodes(), *queue)
     if record.outcome is not None and all(n.state in ENDED_NODES for n in record.nodes):
         return replace(record, stage=Stage.FINALIZING), effects
     return record, effects
@@ -58,16 +59,16 @@ def failed_before(cause: Cause, outcome: Optional[Outcome]) -> bool:
     The launcher only passes on how the ranks ended (it names no rank), so any rank explains more. A rank that does not
     blame another one explains more than a rank that does. Ranks that end with a stopped agent explain nothing.
     """
-    known = outcome.cause if outcome is not None and outcome.kind == "failed" else None
-    if known is not None and cause.code == known.code == MPI_FAILED:
-        return cause.node == 0 and known.node != 0  # mpirun's own failure, not that of a daemon which it stopped
-    if known is None or known.code == AGENT_STOPPED or cause.rank is None or cause.time is None:
+    decided = failure_of(outcome)
+    if decided is not None and cause.code == decided.code == MPI_FAILED:
+        return cause.node == 0 and decided.node != 0  # mpirun's own failure, not that of a daemon which it stopped
+    if decided is None or decided.code == AGENT_STOPPED or cause.rank is None or cause.time is None:
         return False
-    if known.rank is None:
-        return known.code == MPI_FAILED
-    if blames_another(cause) != blames_another(known):
-        return blames_another(known)
-    return known.time is None or cause.time < known.time
+    if decided.rank is None:
+        return decided.code == MPI_FAILED
+    if blames_another(cause) != blames_another(decided):
+        return blames_another(decided)
+    return decided.time is None or cause.time < decided.time
 
 
 # ── Records ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -33,19 +33,19 @@ def parse_parameters(words: Sequence[str]) -> Dict[str, str]:
 
     Several numbers after a name are one value (`--layers 64 32`); of other words only the first belongs to it.
     """
-    found: Dict[str, str] = {}
+    parameters: Dict[str, str] = {}
     at = 0
     while at < len(words):
         option, assigned = _OPTION.fullmatch(words[at]), _ASSIGNMENT.fullmatch(words[at])
         at += 1
         if option and option[2] is None:
             values = _values(words[at:])
-            found[option[1]] = " ".join(values) if values else FLAG
+            parameters[option[1]] = " ".join(values) if values else FLAG
             at += len(values)
         elif option or assigned:
             name, value = (option or assigned).groups()  # pyright: ignore[reportOptionalMemberAccess]
-            found[name] = value
-    return {name: value for name, value in found.items() if len(name) <= LONGEST_NAME}
+            parameters[name] = value
+    return {name: value for name, value in parameters.items() if len(name) <= LONGEST_NAME}
 
 
 def as_number(text: Optional[str]) -> Optional[float]:

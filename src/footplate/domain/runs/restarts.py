@@ -7,7 +7,8 @@ from typing import Optional, Tuple
 
 from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.records import Outcome, RunRecord, Stage, Waiting
-from footplate.domain.runs.events import BeginAttempt, Effect, ResolveEnvironment, ScheduleQueue, WakeRun
+from footplate.domain.runs import events
+from footplate.domain.runs.events import Effect
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import status
 from footplate.domain.specs import RESTART_CAUSES, RestartPolicy
@@ -63,16 +64,16 @@ def begin_attempt(record: RunRecord, effects: Tuple[Effect, ...], now: float, pa
         record, attempt=record.attempt + 1, nodes=(), handle=None, outcome=None, waiting=None, started=None, ended=None,
         revivals=0,
     )  # fmt: skip
-    effects = (*effects, BeginAttempt(record.handle))
+    effects = (*effects, events.BeginAttempt(record.handle))
     if pause > 0:
         reason = f"attempt {after.attempt} begins after a pause of {pause:g} s"
         after = replace(after, stage=Stage.BACKOFF, wake_at=now + pause, waiting=Waiting(reason, 0))
-        return after, (*effects, WakeRun(now + pause))
+        return after, (*effects, events.WakeRun(now + pause))
     return enter_queue(after, effects)
 
 
 def enter_queue(record: RunRecord, effects: Tuple[Effect, ...] = ()) -> Decision:
     """Queue the run, or resolve its environment first when no attempt has done so."""
     stage = Stage.LOCKING if record.lock is None else Stage.QUEUED
-    effect: Effect = ResolveEnvironment() if record.lock is None else ScheduleQueue()
+    effect: Effect = events.ResolveEnvironment() if record.lock is None else events.ScheduleQueue()
     return replace(record, stage=stage, wake_at=None, waiting=None), (*effects, effect)

@@ -30,5 +30,5 @@ def blames_another(cause: Cause) -> bool:
     if (cause.exception or "").rpartition(".")[2] in _EXCEPTIONS_ABOUT_OTHERS:
         return True
     # A rank that aborts or exits without an exception has written the reason to its log.
-    said = [cause.exception_message or ""] if cause.exception else cause.last_lines
-    return any(words in line.lower() for line in said for words in _WORDS_ABOUT_OTHERS)
+    lines = [cause.exception_message or ""] if cause.exception else cause.last_lines
+    return any(words in line.lower() for line in lines for words in _WORDS_ABOUT_OTHERS)

@@ -44,13 +44,13 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Tuple[Change
 
 def file_changes(before: Mapping[str, Tuple[int, str]], after: Mapping[str, Tuple[int, str]]) -> Tuple[Change, ...]:
     """Return the files that differ, given as (size, digest) by path."""
-    found: List[Change] = []
+    changed_files: List[Change] = []
     for path in sorted({*before, *after}):
         mine, other = before.get(path), after.get(path)
         if mine != other:
             same_size = mine is not None and other is not None and mine[0] == other[0]
-            found.append(Change(path, *(_file(each, same_size) for each in (mine, other))))
-    return tuple(found)
+            changed_files.append(Change(path, *(_file(each, same_size) for each in (mine, other))))
+    return tuple(changed_files)
 
 
 def _file(file: Any, by_digest: bool) -> Any:

@@ -12,7 +12,7 @@ import difflib
 from typing import List, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
 
 from footplate.domain.runs.filter_values import read_seconds, read_time
-from footplate.domain.runs.filter_words import Word, quoted, split
+from footplate.domain.runs.filter_words import Word, quote, split
 from footplate.domain.runs.parameters import as_number
 from footplate.domain.runs.run_status import STATUSES
 from footplate.errors import InvalidInput
@@ -69,20 +69,20 @@ Condition = Union[Comparison, Has, Not, All, Any]
 def parse(text: str, now: float) -> Condition:
     """Read a filter. `now` is the time that '2h ago' refers to. Raise InvalidInput, which points at the mistake."""
     reader = _Reader(" ".join(text.splitlines()), now)
-    found = reader.any_of()
+    condition = reader.any_of()
     if reader.word is not None:
         reader.fail(f"unexpected {reader.word.text!r}", "combine conditions with and, or, not and parentheses")
-    return found
+    return condition
 
 
 def render(condition: Condition) -> str:
     """Return the text of a filter, in which all times are numbers."""
     if isinstance(condition, Comparison):
         value = condition.value
-        shown = quoted(value) if isinstance(value, str) else repr(value)
-        return f"{_shown(condition.field)} {condition.operator} {shown}"
+        text = quote(value) if isinstance(value, str) else repr(value)
+        return f"{_render_field(condition.field)} {condition.operator} {text}"
     if isinstance(condition, Has):
-        return _shown(condition.field)
+        return _render_field(condition.field)
     if isinstance(condition, Not):
         return f"not ({render(condition.condition)})"
     word = " and " if isinstance(condition, All) else " or "
@@ -98,8 +98,8 @@ def fields_of(condition: Condition) -> List[Field]:
     return [field for each in condition.conditions for field in fields_of(each)]
 
 
-def _shown(field: Field) -> str:
-    name = field.kind if field.name is None else f"{field.kind}.{quoted(field.name)}"
+def _render_field(field: Field) -> str:
+    name = field.kind if field.name is None else f"{field.kind}.{quote(field.name)}"
     return name if field.summary == "last" else f"{field.summary}({name})"
 
 
@@ -132,16 +132,16 @@ class _Reader:
     # ── Combinations ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     def any_of(self) -> Condition:
-        found = [self._all_of()]
+        alternatives = [self._all_of()]
         while self._take("or", "||"):
-            found.append(self._all_of())
-        return found[0] if len(found) == 1 else Any(tuple(found))
+            alternatives.append(self._all_of())
+        return alternatives[0] if len(alternatives) == 1 else Any(tuple(alternatives))
 
     def _all_of(self) -> Condition:
-        found = [self._one()]
+        conditions = [self._one()]
         while self._take("and", "&&"):
-            found.append(self._one())
-        return found[0] if len(found) == 1 else All(tuple(found))
+            conditions.append(self._one())
+        return conditions[0] if len(conditions) == 1 else All(tuple(conditions))
 
     def _one(self) -> Condition:
         self._depth += 1
@@ -151,10 +151,10 @@ class _Reader:
             if self._take("not", "!"):
                 return Not(self._one())
             if self._take("("):
-                found = self.any_of()
+                condition = self.any_of()
                 if not self._take(")"):
                     self.fail("a ')' is missing", "close every parenthesis")
-                return found
+                return condition
             return self._comparison()
         finally:
             self._depth -= 1
@@ -212,12 +212,12 @@ class _Reader:
         start = self.word
         if not self._take("("):
             self.fail("'in' needs a list in parentheses", "write for example status in (Failed, Canceled)")
-        found = [self._compare(field, "==", start)]
+        alternatives = [self._compare(field, "==", start)]
         while self._take(","):
-            found.append(self._compare(field, "==", start))
+            alternatives.append(self._compare(field, "==", start))
         if not self._take(")"):
             self.fail("a ')' is missing", "close the list")
-        return found[0] if len(found) == 1 else Any(tuple(found))
+        return alternatives[0] if len(alternatives) == 1 else Any(tuple(alternatives))
 
     def _compare(self, field: Field, operator: str, sign: Optional[Word]) -> Comparison:
         word = self.word

@@ -7,7 +7,7 @@ from typing import Any, Optional, Set, Tuple
 from footplate.domain.gpus import devices, needs
 from footplate.domain.launch import meets, ports_to_hold
 from footplate.domain.orders import AGENT_STOPPED
-from footplate.domain.records import NodeState, RunRecord, Stage, Waiting
+from footplate.domain.records import NodeState, RunRecord, Stage, Waiting, failure_of
 from footplate.domain.runs.run_kinds import kind_of
 
 OVER_NODES = (NodeState.DONE, NodeState.LOST)
@@ -49,18 +49,18 @@ def status(record: RunRecord) -> str:
 
 def awaits_lock(record: RunRecord) -> bool:
     """Whether the environment is to be resolved now that node 0 has described itself."""
-    asked = record.lock is None and record.outcome is None and bool(record.nodes)
-    return asked and record.nodes[0].state is not NodeState.LAUNCHED
+    is_open = record.lock is None and record.outcome is None and bool(record.nodes)
+    return is_open and record.nodes[0].state is not NodeState.LAUNCHED
 
 
 def awaits_engine(record: RunRecord) -> bool:
     """Whether the agents were stopped from outside, and the engine has not yet reported why."""
-    cause = record.outcome.cause if record.outcome is not None and record.outcome.kind == "failed" else None
+    cause = failure_of(record.outcome)
     reported_by_agent = cause is not None and cause.code == AGENT_STOPPED and cause.node is not None
     return reported_by_agent and bool(record.nodes) and record.stage is not Stage.ENDED
 
 
-def shown(status: str, waiting: Optional[Waiting]) -> str:
+def visible_status(status: str, waiting: Optional[Waiting]) -> str:
     """Return the word that people see. Scaling: the engine has the run, and its cluster has no free nodes yet.
 
     Azure's API has no such word: there the status stays Provisioning.
@@ -78,9 +78,9 @@ def is_ready(record: RunRecord) -> bool:
 
     A node that failed or was lost before it held its ports never is: then there is no plan for the others.
     """
-    wanted = record.spec.distribution
-    early = BEFORE_START if meets(wanted) else (NodeState.LAUNCHED,)
-    return all(n.state not in early and (n.ports or not ports_to_hold(wanted, n.index)) for n in record.nodes)
+    distribution = record.spec.distribution
+    early = BEFORE_START if meets(distribution) else (NodeState.LAUNCHED,)
+    return all(n.state not in early and (n.ports or not ports_to_hold(distribution, n.index)) for n in record.nodes)
 
 
 def is_equipped(record: RunRecord) -> bool:

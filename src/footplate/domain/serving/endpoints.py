@@ -256,8 +256,8 @@ class ServiceLog:
 
     def complete(self) -> str:
         """Return the text, after the lines about cuts that it does not have itself."""
-        known = set(self.text.splitlines())
-        return "\n".join([*(line for line in self.cut if line not in known), self.text])
+        lines = set(self.text.splitlines())
+        return "\n".join([*(line for line in self.cut if line not in lines), self.text])
 
 
 def check_service_name(name: str) -> None:
@@ -336,9 +336,9 @@ def check_new_version(record: EndpointRecord, new: VersionRecord) -> None:
         return
     goals = {v.spec.name: v.goal for v in others if v.spec.name != new.spec.name}
     if sum(goals.values()) + new.goal > 100:
-        taken = ", ".join(f"{name} {goal:g}" for name, goal in goals.items())
+        shares = ", ".join(f"{name} {goal:g}" for name, goal in goals.items())
         raise InvalidInput(
-            f"version {new.spec.name!r} cannot have {new.goal:g} percent: the others have {taken}",
+            f"version {new.spec.name!r} cannot have {new.goal:g} percent: the others have {shares}",
             "together they have at most 100; lower one of the others first",
         )
 
@@ -346,19 +346,19 @@ def check_new_version(record: EndpointRecord, new: VersionRecord) -> None:
 def check_default(record: EndpointRecord) -> None:
     """Raise InvalidInput if the default version is none of those that start or serve."""
     names = [v.spec.name for v in record.versions if v.state in (STARTING, READY)]
-    wanted = record.settings.default_version
-    if wanted is not None and wanted not in names:
-        known = ", ".join(str(name) for name in names if name) or "none"
-        raise InvalidInput(f"service {record.name!r} has no version {wanted!r}", f"its versions are: {known}")
+    default = record.settings.default_version
+    if default is not None and default not in names:
+        choices = ", ".join(str(name) for name in names if name) or "none"
+        raise InvalidInput(f"service {record.name!r} has no version {default!r}", f"its versions are: {choices}")
 
 
 def find_version(record: EndpointRecord, number: int) -> VersionRecord:
     """Return a version that starts, serves or has failed; raise NotFound for others."""
-    found = {v.number: v for v in record.versions if v.state in (STARTING, READY, FAILED)}
-    if number not in found:
-        known = ", ".join(map(str, found)) or "none"
-        raise NotFound(f"service {record.name!r} has no version {number} to change", f"its versions are: {known}")
-    return found[number]
+    versions = {v.number: v for v in record.versions if v.state in (STARTING, READY, FAILED)}
+    if number not in versions:
+        numbers = ", ".join(map(str, versions)) or "none"
+        raise NotFound(f"service {record.name!r} has no version {number} to change", f"its versions are: {numbers}")
+    return versions[number]
 
 
 def check_replicas(replicas: Replicas) -> None:

@@ -90,6 +90,6 @@ def framework_of(files: Iterable[str]) -> Optional[str]:
     return None
 
 
-def served_without_code(framework: Optional[str], files: Iterable[str]) -> Optional[str]:
+def codeless_framework(framework: Optional[str], files: Iterable[str]) -> Optional[str]:
     """Return the framework by which a model can be served without code, or None."""
     return framework if framework in FRAMEWORKS else framework_of(files)

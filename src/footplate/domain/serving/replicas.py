@@ -49,16 +49,16 @@ class ServiceController:
             return GroupDecision(state, end=Outcome("failed", cause))
         if group.closed:
             return GroupDecision(state, end=Outcome("completed"))
-        wanted = group.controller.options["replicas"] if group.replicas is None else group.replicas
-        return _decide(wanted, state, children, group.controller.children[TEMPLATE])
+        replicas = group.controller.options["replicas"] if group.replicas is None else group.replicas
+        return _decide(replicas, state, children, group.controller.children[TEMPLATE])
 
 
-def _decide(wanted: int, state: Dict[str, Any], children: Sequence[Child], template: RunSpec) -> GroupDecision:
-    known = {child.key for child in children}
+def _decide(replicas: int, state: Dict[str, Any], children: Sequence[Child], template: RunSpec) -> GroupDecision:
+    submitted_keys = {child.key for child in children}
     leaving: List[str] = [key for key in state["leaving"] if any(c.key == key and not c.has_ended for c in children)]
     staying = [child.key for child in children if not child.has_ended and child.key not in leaving]
-    waiting = [str(number) for number in range(state["next"]) if str(number) not in known]
-    missing = wanted - len(staying) - len(waiting)
+    waiting = [str(number) for number in range(state["next"]) if str(number) not in submitted_keys]
+    missing = replicas - len(staying) - len(waiting)
     fresh = [str(state["next"] + number) for number in range(max(0, missing))]
     surplus = sorted(staying, key=int, reverse=True)[: max(0, -missing)]
     after = {**state, "next": state["next"] + len(fresh), "leaving": [*leaving, *surplus]}

@@ -76,7 +76,7 @@ class VersionFigures:
 
 
 @dataclass(frozen=True)
-class VersionSight(VersionFigures):
+class VersionReport(VersionFigures):
     """A version as its runs and the gateway report it."""
 
     failures: int = 0  # attempts of replicas that ended
@@ -87,8 +87,8 @@ class VersionSight(VersionFigures):
     waits: bool = False  # its replicas are in the queue of their compute target
 
 
-NOTHING = VersionSight()
-Seen = Mapping[int, VersionSight]
+NOTHING = VersionReport()
+Seen = Mapping[int, VersionReport]
 
 
 def advance(record: EndpointRecord, seen: Seen, now: float) -> EndpointRecord:
@@ -96,9 +96,9 @@ def advance(record: EndpointRecord, seen: Seen, now: float) -> EndpointRecord:
     if record.deleting:
         versions = [_drain(v, now) if v.state in (STARTING, READY) else v for v in record.versions]
     else:
-        versions = [_scaled(v, seen.get(v.number, NOTHING), now) for v in _checked(record, seen, now)]
-    versions = [_drained(record, v, seen.get(v.number, NOTHING), now) for v in versions]
-    after = _kept(versions)
+        versions = [_scale(v, seen.get(v.number, NOTHING), now) for v in _look_at_all(record, seen, now)]
+    versions = [_stop_drained(record, v, seen.get(v.number, NOTHING), now) for v in versions]
+    after = _forget_old(versions)
     failed = next((v for v in reversed(after) if v.state == FAILED), None)
     newly = failed is not None and failed not in record.versions
     cause = failed.cause if newly and failed is not None else record.cause
@@ -107,27 +107,27 @@ def advance(record: EndpointRecord, seen: Seen, now: float) -> EndpointRecord:
     return replace(record, versions=tuple(after), cause=cause)
 
 
-def _checked(record: EndpointRecord, seen: Seen, now: float) -> List[VersionRecord]:
+def _look_at_all(record: EndpointRecord, seen: Seen, now: float) -> List[VersionRecord]:
     """Return the versions after looking at each; one that has become ready replaces the others."""
-    versions = [_looked_at(record, v, seen.get(v.number, NOTHING), now) for v in record.versions]
+    versions = [_look_at(record, v, seen.get(v.number, NOTHING), now) for v in record.versions]
     before = {v.number: v for v in record.versions}
     for version in versions:
         old = before[version.number]
         if version.shadow or old.state != STARTING:
             continue
         if version.spec.name is not None:
-            versions = [_succeeded(v, version, now) for v in versions]
+            versions = [_drain_predecessor(v, version, now) for v in versions]
             continue
         if version.state == READY and version.goal >= 100:
-            versions = [_replaced(v, version, record.settings.rollback, now) for v in versions]
+            versions = [_replace(v, version, record.settings.rollback, now) for v in versions]
         elif version.weight > old.weight:  # one change of the routes gives it its requests
             versions = make_room(versions, version)
     if has_names(record):
         return share_by_name(versions, record.settings.default_version)
-    return _rolled_back(record, _someone_serves(record, versions, now), seen, now)
+    return _roll_back(record, _share_out_failed(record, versions, now), seen, now)
 
 
-def _someone_serves(record: EndpointRecord, versions: List[VersionRecord], now: float) -> List[VersionRecord]:
+def _share_out_failed(record: EndpointRecord, versions: List[VersionRecord], now: float) -> List[VersionRecord]:
     """Divide the requests of versions that have failed since the last look among the others.
 
     One that failed while it took over gives back the shares from before it; so does one that had all requests.
@@ -139,41 +139,41 @@ def _someone_serves(record: EndpointRecord, versions: List[VersionRecord], now: 
     return fill(versions)
 
 
-def _looked_at(record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
-    if version.state == STARTING and not sight.ended and sight.healthy >= max(1, version.spec.replicas.minimum):
-        goal = version.goal if version.spec.name is None else _named_share(record, version)
+def _look_at(record: EndpointRecord, version: VersionRecord, report: VersionReport, now: float) -> VersionRecord:
+    if version.state == STARTING and not report.ended and report.healthy >= max(1, version.spec.replicas.minimum):
+        goal = version.goal if version.spec.name is None else _share_when_ready(record, version)
         before = version.before or shares_of(record.versions)
         if version.weight != goal:
             return replace(version, weight=goal, before=before)  # ready as soon as the gateway follows
-        return replace(version, state=READY, since=now, busy=now, before=before) if sight.followed else version
-    if version.state == STARTING and sight.waits and not sight.ended:
+        return replace(version, state=READY, since=now, busy=now, before=before) if report.followed else version
+    if version.state == STARTING and report.waits and not report.ended:
         return replace(version, since=now) if now - version.since > WAIT_SECONDS else version
     if version.state == STARTING:
-        cause = _reason_to_give_up(record, version, sight, now)
+        cause = _reason_to_give_up(record, version, report, now)
         return version if cause is None else replace(version, state=FAILED, weight=0.0, since=now, cause=cause)
-    if version.state == READY and sight.ended:
-        cause = sight.cause or Cause("ended", f"run {version.run} of version {version.number} has ended")
+    if version.state == READY and report.ended:
+        cause = report.cause or Cause("ended", f"run {version.run} of version {version.number} has ended")
         return replace(version, state=FAILED, weight=0.0, since=now, cause=cause)
     return version
 
 
 def _reason_to_give_up(
-    record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float
+    record: EndpointRecord, version: VersionRecord, report: VersionReport, now: float
 ) -> Optional[Cause]:
     name = f"version {version.number} of service {record.name}"
     hint = f"see its output with: footplate endpoints logs {record.name}"
-    if sight.ended or sight.failures >= MAX_FAILURES:
-        known = sight.cause or Cause("ended", f"run {version.run} has ended")
-        times = f", {sight.failures} times" if sight.failures > 1 else ""
-        return replace(known, message=f"{name} did not start{times}: {known.message}", hint=known.hint or hint)
+    if report.ended or report.failures >= MAX_FAILURES:
+        failure = report.cause or Cause("ended", f"run {version.run} has ended")
+        times = f", {report.failures} times" if report.failures > 1 else ""
+        return replace(failure, message=f"{name} did not start{times}: {failure.message}", hint=failure.hint or hint)
     limit = record.settings.start_seconds
     if now - version.since > limit:
-        why = f": {sight.cause.message}" if sight.cause is not None else ""
+        why = f": {report.cause.message}" if report.cause is not None else ""
         return Cause("start_timeout", f"{name} was not ready after {limit:g} s{why}", hint)
     return None
 
 
-def _replaced(version: VersionRecord, by: VersionRecord, rollback: Rollback, now: float) -> VersionRecord:
+def _replace(version: VersionRecord, by: VersionRecord, rollback: Rollback, now: float) -> VersionRecord:
     if version.number == by.number or version.state not in (STARTING, READY) or version.shadow:
         return version
     if rollback.seconds > 0 and version.state == READY:
@@ -185,12 +185,12 @@ def _drain(version: VersionRecord, now: float) -> VersionRecord:
     return replace(version, state=DRAINING, weight=0.0, since=now)
 
 
-def _drained(record: EndpointRecord, version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
+def _stop_drained(record: EndpointRecord, version: VersionRecord, report: VersionReport, now: float) -> VersionRecord:
     """Stop a version that has answered everything; one that cannot, after the time that a request may take."""
     if version.state != DRAINING:
         return version
     late = now - version.since > record.settings.limits.timeout_seconds + 10
-    return replace(version, state=STOPPED, since=now) if sight.ended or not sight.routed or late else version
+    return replace(version, state=STOPPED, since=now) if report.ended or not report.routed or late else version
 
 
 # ── Versions with names ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,42 +200,42 @@ def has_names(record: EndpointRecord) -> bool:
     return any(v.spec.name is not None for v in record.versions)
 
 
-def rebalanced(record: EndpointRecord) -> EndpointRecord:
+def rebalance(record: EndpointRecord) -> EndpointRecord:
     """Return the record with the shares that its versions are to have, if they have names."""
     if not has_names(record):
         return record
     return replace(record, versions=tuple(share_by_name(record.versions, record.settings.default_version)))
 
 
-def _named_share(record: EndpointRecord, version: VersionRecord) -> float:
+def _share_when_ready(record: EndpointRecord, version: VersionRecord) -> float:
     """Return the share that a version will have when it is ready."""
     ready = [replace(v, state=READY) if v.number == version.number else v for v in record.versions]
     shared = share_by_name(ready, record.settings.default_version)
     return next(v.weight for v in shared if v.number == version.number)
 
 
-def _succeeded(version: VersionRecord, by: VersionRecord, now: float) -> VersionRecord:
+def _drain_predecessor(version: VersionRecord, by: VersionRecord, now: float) -> VersionRecord:
     """Drain a version whose successor of the same name is ready."""
     same = version.spec.name == by.spec.name and version.number < by.number
     return _drain(version, now) if by.state == READY and same and version.state in (STARTING, READY) else version
 
 
-def removed(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
+def remove_version(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
     """Return the record with a version that drains; the others divide its requests. One that has failed is over."""
-    gone = next(v for v in record.versions if v.number == number)
-    gone = replace(gone, state=STOPPED) if gone.state == FAILED else _drain(gone, now)
-    versions = fill([gone if v.number == number else v for v in record.versions])
+    version = next(v for v in record.versions if v.number == number)
+    version = replace(version, state=STOPPED) if version.state == FAILED else _drain(version, now)
+    versions = fill([version if v.number == number else v for v in record.versions])
     settings = record.settings
-    if settings.default_version is not None and settings.default_version == gone.spec.name:
+    if settings.default_version is not None and settings.default_version == version.spec.name:
         oldest = next((v.spec.name for v in versions if v.state == READY), None)
         settings = replace(settings, default_version=oldest)
-    return rebalanced(replace(record, settings=settings, versions=tuple(versions), modified=now, cause=None))
+    return rebalance(replace(record, settings=settings, versions=tuple(versions), modified=now, cause=None))
 
 
 # ── Rollback ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _rolled_back(record: EndpointRecord, versions: List[VersionRecord], seen: Seen, now: float) -> List[VersionRecord]:
+def _roll_back(record: EndpointRecord, versions: List[VersionRecord], seen: Seen, now: float) -> List[VersionRecord]:
     """Restore the shares from before the newest version if it does badly; stop the standbys in time."""
     rules = record.settings.rollback
     tried = [v for v in versions if v.state == READY and not v.shadow and v.before]
@@ -278,15 +278,15 @@ def _without_standbys(
     return [stopped.get(v.number, v) for v in versions]
 
 
-def _does_badly(new: VersionSight, old: Sequence[VersionSight], rules: Rollback) -> Optional[str]:
+def _does_badly(new: VersionReport, old: Sequence[VersionReport], rules: Rollback) -> Optional[str]:
     if new.requests < max(1, rules.least_requests):
         return None
-    requests = sum(sight.requests for sight in old)
-    before = sum(sight.errors for sight in old) / requests if requests else 0.0
+    requests = sum(report.requests for report in old)
+    before = sum(report.errors for report in old) / requests if requests else 0.0
     share = new.faults / new.requests
     if share > before + rules.error_share:
         return f"{share:.0%} of its requests failed, before it was {before:.0%}"
-    usual = max((sight.p99_seconds or 0.0 for sight in old), default=0.0)
+    usual = max((report.p99_seconds or 0.0 for report in old), default=0.0)
     is_slow = new.slow * 100 >= new.requests
     if is_slow and usual and new.p99_seconds and new.p99_seconds > rules.slower_times * usual:
         return f"its 99th percentile is {new.p99_seconds:.3g} s, before it was {usual:.3g} s"
@@ -296,12 +296,12 @@ def _does_badly(new: VersionSight, old: Sequence[VersionSight], rules: Rollback)
 # ── Replicas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scaled(version: VersionRecord, sight: VersionSight, now: float) -> VersionRecord:
+def _scale(version: VersionRecord, report: VersionReport, now: float) -> VersionRecord:
     """Add replicas at once when requests wait, and remove them slowly."""
     rules = version.spec.replicas
     if version.state != READY:
         return version
-    load = sight.queue + sight.running
+    load = report.queue + report.running
     needed = min(max(math.ceil(load / rules.queue_per_replica), rules.minimum, 1), rules.maximum)
     if needed >= version.replicas > 0 and load:
         version = version if now - version.busy < 1 else replace(version, busy=now)
@@ -314,7 +314,7 @@ def _scaled(version: VersionRecord, sight: VersionSight, now: float) -> VersionR
     return version
 
 
-def _kept(versions: List[VersionRecord]) -> List[VersionRecord]:
+def _forget_old(versions: List[VersionRecord]) -> List[VersionRecord]:
     over = [v.number for v in versions if v.state in (STOPPED, FAILED)]
     forgotten = set(over[: max(0, len(over) - KEPT_VERSIONS)])
     return [v for v in versions if v.number not in forgotten]

@@ -58,13 +58,13 @@ def restore(versions: Sequence[VersionRecord], before: Sequence[VersionShare], n
     """
     shares = {share.number: share for share in before}
 
-    def restored(version: VersionRecord) -> VersionRecord:
+    def restore_share(version: VersionRecord) -> VersionRecord:
         share = shares.get(version.number)
         if version.state == READY and share is not None:
             return replace(version, weight=share.weight, shadow=share.shadow, since=now)
         return replace(version, weight=0.0) if serves(version) else version
 
-    return fill([restored(version) for version in versions])
+    return fill([restore_share(version) for version in versions])
 
 
 def split(record: EndpointRecord, shares: Mapping[int, float], now: float) -> List[VersionRecord]:
@@ -81,7 +81,7 @@ def split(record: EndpointRecord, shares: Mapping[int, float], now: float) -> Li
         raise InvalidInput(
             f"{_words(shares)} is {_percent(shares)} percent of the requests, and no other version takes "
             f"the rest of {rest:g} percent",
-            f"give shares that add up to 100; ready are: {_listed(record)}",
+            f"give shares that add up to 100; ready are: {_describe_ready(record)}",
         )
     weights = {**{v.number: _part(v.weight, having, rest) if having else 0.0 for v in others}, **shares}
     return [_with_share(v, weights[v.number], v.number in shares, now) if v.number in weights else v
@@ -98,7 +98,8 @@ def _check_shares(record: EndpointRecord, shares: Mapping[int, float]) -> None:
     ready = [v.number for v in record.versions if v.state == READY]
     for number, share in shares.items():
         if number not in ready:
-            raise InvalidInput(f"version {number} of {record.name!r} is not ready", f"ready are: {_listed(record)}")
+            hint = f"ready are: {_describe_ready(record)}"
+            raise InvalidInput(f"version {number} of {record.name!r} is not ready", hint)
         if not 0 <= share <= 100:
             raise InvalidInput(f"the share of version {number} is {share:g}", "give a percentage from 0 to 100")
     if not shares:
@@ -117,7 +118,7 @@ def _percent(shares: Mapping[int, float]) -> str:
     return f"{math.fsum(shares.values()):g}"
 
 
-def _listed(record: EndpointRecord) -> str:
+def _describe_ready(record: EndpointRecord) -> str:
     return ", ".join(f"{v.number} ({v.weight:g})" for v in record.versions if v.state == READY) or "none"
 
 
@@ -152,12 +153,12 @@ def split_by_name(record: EndpointRecord, shares: Mapping[int, float], now: floa
     if chosen.number not in shares:  # it gets what the others leave, whatever its goal is
         goals[chosen.number] = min(chosen.goal, chosen.weight)
     starting = {v.spec.name: v for v in versions if v.state == STARTING and v.spec.name != chosen.spec.name}
-    taken = math.fsum(v.weight for v in newest.values() if v.number != chosen.number and v.spec.name not in starting)
-    wanted = math.fsum(v.goal for v in starting.values())
-    if taken + wanted > 100.0 + TOLERANCE:
+    serving = math.fsum(v.weight for v in newest.values() if v.number != chosen.number and v.spec.name not in starting)
+    starting_goals = math.fsum(v.goal for v in starting.values())
+    if serving + starting_goals > 100.0 + TOLERANCE:
         raise InvalidInput(
-            f"{_words(shares)} leaves {100.0 - taken:g} percent to {', '.join(map(repr, starting))}, "
-            f"which starts and is to have {wanted:g}",
+            f"{_words(shares)} leaves {100.0 - serving:g} percent to {', '.join(map(repr, starting))}, "
+            f"which starts and is to have {starting_goals:g}",
             "lower the shares, or wait until it is ready",
         )
     return share_by_name([replace(v, goal=goals.get(v.number, v.goal)) for v in versions], default)

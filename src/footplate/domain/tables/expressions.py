@@ -39,7 +39,7 @@ def apply(op: str, *args: Expression) -> Expression:
 
 def literal(value: Any) -> Expression:
     """Return a constant as data. A time with a zone is converted to UTC; a time without one is taken as UTC."""
-    value = _unwrapped(value)
+    value = _unwrap(value)
     if isinstance(value, datetime):
         plain = value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value
         return {"time": plain.isoformat()}
@@ -54,7 +54,7 @@ def literal(value: Any) -> Expression:
     )
 
 
-def _unwrapped(value: Any) -> Any:
+def _unwrap(value: Any) -> Any:
     """Return the Python value of a numpy scalar."""
     if not callable(getattr(value, "item", None)) or isinstance(value, (str, int, float)):
         return value
@@ -72,8 +72,8 @@ def fields_of(expression: Mapping[str, Any]) -> FrozenSet[str]:
     """Return the fields that an expression reads."""
     if "field" in expression:
         return frozenset((str(expression["field"]),))
-    found: FrozenSet[str] = frozenset()
-    return found.union(*(fields_of(each) for each in expression.get("args", ())))
+    arguments: Sequence[Mapping[str, Any]] = expression.get("args", ())
+    return frozenset(field for argument in arguments for field in fields_of(argument))
 
 
 def conjuncts(expression: Expression) -> Iterator[Expression]:
@@ -101,12 +101,12 @@ def value_of(expression: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:
         return expression["value"]
     if "time" in expression:
         return moment(expression).replace(tzinfo=timezone.utc).timestamp()
-    return _applied(str(expression.get("op")), [value_of(each, facts) for each in expression.get("args", ())])
+    return _evaluate(str(expression.get("op")), [value_of(each, facts) for each in expression.get("args", ())])
 
 
-def _applied(op: str, values: Sequence[Any]) -> bool:
+def _evaluate(op: str, values: Sequence[Any]) -> bool:
     if op in COMPARISONS and len(values) == 2:
-        return _compared(op, values[0], values[1])
+        return _compare(op, values[0], values[1])
     if op == "and":
         return all(value is True for value in values)
     if op == "or":
@@ -120,7 +120,7 @@ def _applied(op: str, values: Sequence[Any]) -> bool:
     raise InvalidInput(f"{op!r} is not an operator", f"use {' '.join(COMPARISONS)} and or not isin is_null")
 
 
-def _compared(op: str, left: Any, right: Any) -> bool:
+def _compare(op: str, left: Any, right: Any) -> bool:
     if left is _MISSING or right is _MISSING:
         return False
     try:

@@ -100,12 +100,12 @@ def share(value: Any, what: str) -> float:
 def column_type(name: str, formats: Sequence[str] = (), decimal_mark: str = ".") -> Json:
     if name not in TYPES:
         raise InvalidInput(f"there is no column type {name!r}", f"the types are {', '.join(TYPES)}")
-    found: Json = {"type": name}
+    column: Json = {"type": name}
     if formats:
-        found["formats"] = list(formats)
+        column["formats"] = list(formats)
     if decimal_mark != ".":
-        found["decimal_mark"] = decimal_mark
-    return found
+        column["decimal_mark"] = decimal_mark
+    return column
 
 
 # ── Whole definitions ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -85,14 +85,14 @@ def _check_population(policy: Policy) -> None:
 
 
 def _check_slack(policy: Policy) -> None:
-    given = [value for value in (policy.slack_factor, policy.slack_amount) if value is not None]
-    if len(given) != 1:
+    slacks = [value for value in (policy.slack_factor, policy.slack_amount) if value is not None]
+    if len(slacks) != 1:
         raise InvalidInput(
             f"slack_factor is {policy.slack_factor!r} and slack_amount is {policy.slack_amount!r}",
             "give exactly one of the two",
         )
-    if not _is_number(given[0]) or not given[0] >= 0 or math.isinf(given[0]):
-        raise InvalidInput(f"the slack is {given[0]!r}", "give 0 or more")
+    if not _is_number(slacks[0]) or not slacks[0] >= 0 or math.isinf(slacks[0]):
+        raise InvalidInput(f"the slack is {slacks[0]!r}", "give 0 or more")
 
 
 def _is_number(value: object) -> bool:
@@ -116,7 +116,7 @@ class _Course:
     averages: List[float] = field(default_factory=lambda: [])
     best: float = -math.inf
     total: float = 0.0
-    known: int = 0
+    finite: int = 0  # how many of the values are
 
 
 class History:
@@ -139,8 +139,9 @@ class History:
         signed = -math.inf if math.isnan(value) else self.sign * value
         course.values.append(signed)
         if not math.isinf(signed):
-            course.total, course.known = course.total + signed, course.known + 1
-        course.averages.append(course.total / course.known if course.known else -math.inf)
+            course.total += signed
+            course.finite += 1
+        course.averages.append(course.total / course.finite if course.finite else -math.inf)
         course.best = max(course.best, signed)
         if len(course.values) > len(self._leaders):
             self._leaders.append(-math.inf)
@@ -168,8 +169,8 @@ class History:
 
     def averages(self, interval: int, without: str) -> List[float]:
         """Return the averages up to the interval of the other trials that have reached it."""
-        found = self._courses.items()
-        return [c.averages[interval - 1] for name, c in found if name != without and len(c.averages) >= interval]
+        others = [course.averages for name, course in self._courses.items() if name != without]
+        return [averages[interval - 1] for averages in others if len(averages) >= interval]
 
 
 def reason_to_stop(policy: Policy, trial: str, history: History) -> Optional[str]:
@@ -190,7 +191,8 @@ def _never(policy: Policy, trial: str, interval: int, history: History) -> Optio
 
 
 def _bandit(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
-    own, leader, sign = history.best(trial), history.leader(interval), history.sign
+    own = history.best(trial)
+    leader = history.leader(interval)
     if policy.slack_amount is not None:
         is_behind = leader - own > policy.slack_amount
         slack = f"slack amount {policy.slack_amount:g}"
@@ -202,8 +204,8 @@ def _bandit(policy: Policy, trial: str, interval: int, history: History) -> Opti
         slack = f"slack factor {policy.slack_factor:g}"
     if not is_behind:
         return None
-    best = f"the best trial has {_plain(sign * leader)} at interval {interval}"
-    return f"its best is {_plain(sign * own)}, and {best} ({slack})"
+    best = f"the best trial has {_plain(history.sign * leader)} at interval {interval}"
+    return f"its best is {_plain(history.sign * own)}, and {best} ({slack})"
 
 
 def _median(policy: Policy, trial: str, interval: int, history: History) -> Optional[str]:
@@ -230,11 +232,11 @@ def _halving(policy: Policy, trial: str, interval: int, history: History) -> Opt
         return None
     bracket = bracket_of(policy, trial)
     reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
-    kept = max(1, math.ceil(len(reached) / policy.reduction_factor))
+    surviving = max(1, math.ceil(len(reached) / policy.reduction_factor))
     better = sum(1 for name, value in reached.items() if name != trial and value > reached[trial])
-    if better < kept:
+    if better < surviving:
         return None
-    return f"not among the best {kept} of {len(reached)} at interval {interval}"
+    return f"not among the best {surviving} of {len(reached)} at interval {interval}"
 
 
 def is_rung(policy: Policy, trial: str, interval: int) -> bool:
@@ -265,10 +267,10 @@ def pauses(policy: Policy, trial: str, history: History) -> bool:
         return interval % policy.evaluation_interval == 0 and interval >= max(policy.delay_evaluation, 1)
     if not policy.promote or not is_rung(policy, trial, interval):
         return False
-    return trial not in promoted(policy, trial, interval, history)
+    return trial not in find_promoted(policy, trial, interval, history)
 
 
-def promoted(policy: Policy, trial: str, interval: int, history: History) -> List[str]:
+def find_promoted(policy: Policy, trial: str, interval: int, history: History) -> List[str]:
     """Return the trials of this one's bracket that go on after a rung, the best first."""
     bracket = bracket_of(policy, trial)
     reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}

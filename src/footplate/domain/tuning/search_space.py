@@ -50,9 +50,9 @@ def parse(name: str, expression: Any) -> Expression:
             f"use one of {', '.join(KINDS)}, for example choice(1, 2, 4)",
         )
     kind, arguments = str(pair[0]), _items(pair[1])
-    wanted = _ARITY.get(kind)
-    if wanted is not None and len(arguments) != wanted:
-        raise InvalidInput(f"parameter {name!r}: {kind} got {arguments!r}", f"give {kind} {wanted} arguments")
+    arity = _ARITY.get(kind)
+    if arity is not None and len(arguments) != arity:
+        raise InvalidInput(f"parameter {name!r}: {kind} got {arguments!r}", f"give {kind} {arity} arguments")
     _CHECKS.get(kind, _check_numbers)(name, kind, arguments)
     return kind, arguments
 
@@ -76,21 +76,21 @@ def check_space(space: Space) -> None:
 
 def draw(space: Space, generator: random.Random) -> Dict[str, Any]:
     """Draw one value for each parameter that applies."""
-    drawn: Dict[str, Any] = {}
+    values: Dict[str, Any] = {}
     for name, expression in space.items():
-        kind, arguments = unconditional(name, expression, drawn) or ("", [])
+        kind, arguments = unconditional(name, expression, values) or ("", [])
         if kind:
-            drawn[name] = draw_one(kind, arguments, generator)
-    return drawn
+            values[name] = draw_one(kind, arguments, generator)
+    return values
 
 
-def unconditional(name: str, expression: Any, drawn: Mapping[str, Any]) -> Optional[Expression]:
+def unconditional(name: str, expression: Any, parameters: Mapping[str, Any]) -> Optional[Expression]:
     """Return the expression that applies given the values drawn so far; None if its condition does not hold."""
     kind, arguments = parse(name, expression)
     if kind != "when":
         return kind, arguments
     other, values, inner = arguments
-    return unconditional(name, inner, drawn) if drawn.get(other) in values else None
+    return unconditional(name, inner, parameters) if parameters.get(other) in values else None
 
 
 def draw_one(kind: str, arguments: List[Any], generator: random.Random) -> Any:
@@ -141,31 +141,17 @@ def grid(space: Space) -> Iterator[Dict[str, Any]]:
     yield from _combine(list(space.items()), {})
 
 
-def grid_point(space: Space, index: int) -> Optional[Dict[str, Any]]:
-    """Return one combination by its number, without walking through those before it where possible."""
-    if _has_conditions(space):
-        return next((point for number, point in enumerate(grid(space)) if number == index), None)
-    options = _choices(space)
-    if index >= math.prod(len(values) for _, values in options):
-        return None
-    point: Dict[str, Any] = {}
-    for name, values in reversed(options):
-        index, place = divmod(index, len(values))
-        point[name] = values[place]
-    return {name: point[name] for name, _ in options}
-
-
-def _combine(rest: List[Tuple[str, Any]], drawn: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+def _combine(rest: List[Tuple[str, Any]], values: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
     if not rest:
-        yield dict(drawn)
+        yield dict(values)
         return
-    (name, expression), others = rest[0], rest[1:]
-    applied = unconditional(name, expression, drawn)
+    (name, expression), *others = rest
+    applied = unconditional(name, expression, values)
     if applied is None:
-        yield from _combine(others, drawn)
+        yield from _combine(others, values)
         return
     for value in _options(name, *applied):
-        yield from _combine(others, {**drawn, name: value})
+        yield from _combine(others, {**values, name: value})
 
 
 def _choices(space: Space) -> List[Tuple[str, List[Any]]]:

@@ -139,9 +139,9 @@ def best_values(
     values = [best_of(metrics.get(objective.metric), objective.goal) for objective in spec.objectives]
     last = [metrics[each.metric].last if each.metric in metrics else None for each in spec.constraints]
     violations = [each.violation(value) for each, value in zip(spec.constraints, last) if value is not None]
-    known = [value for value in values if value is not None]
+    present = [value for value in values if value is not None]
     is_complete = len(violations) == len(spec.constraints) and all(map(math.isfinite, violations))
-    return (known if len(known) == len(values) else None), (violations if is_complete else None)
+    return (present if len(present) == len(values) else None), (violations if is_complete else None)
 
 
 def mark_best(trials: List[TrialView], spec: SweepSpec) -> List[TrialView]:
@@ -158,12 +158,12 @@ def mark_best(trials: List[TrialView], spec: SweepSpec) -> List[TrialView]:
 
 def _front(points: Mapping[int, Tuple[float, ...]]) -> List[int]:
     """Return the points that no other one dominates; of equal ones the first. All values are to be maximized."""
-    found: List[int] = []
+    front: List[int] = []
     for number in sorted(points, key=lambda number: (tuple(-value for value in points[number]), number)):
         point = points[number]
-        if not any(all(a >= b for a, b in zip(points[other], point)) for other in found):
-            found.append(number)
-    return found
+        if not any(all(a >= b for a, b in zip(points[other], point)) for other in front):
+            front.append(number)
+    return front
 
 
 def sweep_of(spec: ControllerSpec) -> SweepSpec:
@@ -212,7 +212,9 @@ def population_of(spec: SweepSpec) -> int:
 
 def idle_policy(spec: SweepSpec) -> Optional[str]:
     """Say why the policy of a sweep can never stop a trial; None if it can, or if there is no policy."""
-    kind, trials, share = spec.policy.kind, spec.max_trials, spec.policy.truncation_percentage or 0
+    kind = spec.policy.kind
+    trials = spec.max_trials
+    share = spec.policy.truncation_percentage or 0
     if kind != "none" and trials == 1:
         return f"policy {kind} compares trials, and there is one: it will stop nothing"
     if kind == "truncation" and trials * share < 100:

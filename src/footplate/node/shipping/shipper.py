@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from footplate.domain.orders import NodeOrders
-from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encoded
+from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encode
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format
 from footplate.node.node_directory import NodeFolder, regular_files
@@ -142,7 +142,7 @@ class NodeShipper:
         if len(piece.data) >= LARGEST_PIECE:
             gathered.complete = False
             return
-        sent = FilePiece(name, LOG, piece.offset, encoded(piece.data), piece.replace)
+        sent = FilePiece(name, LOG, piece.offset, encode(piece.data), piece.replace)
         gathered.add(sent, lambda: self._log_shipper.accept(piece))
 
     def _gather_journal(self, gathered: Gathered, run: str, writer: str, finished: bool, samples: bool) -> None:
@@ -156,7 +156,7 @@ class NodeShipper:
             gathered.complete = False
             return
         for piece in pieces:
-            sent = FilePiece(writer, piece.part, piece.offset, encoded(piece.data), system=samples)
+            sent = FilePiece(writer, piece.part, piece.offset, encode(piece.data), system=samples)
             gathered.add(sent, partial(self._accept_journal, piece, samples))
 
     def _accept_journal(self, piece: JournalPiece, samples: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, ca
 
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.serving.endpoints import Replicas, VersionSpec
-from footplate.domain.serving.frameworks import MODULES, packages_for, served_without_code
+from footplate.domain.serving.frameworks import MODULES, codeless_framework, packages_for
 from footplate.domain.specs import EnvironmentSpec
 from footplate.domain.targets import LOCAL
 from footplate.sdk.environments.environment import Environment
@@ -172,7 +172,7 @@ def _framework_environment(packages: Sequence[str], version: Optional[str]) -> E
 
 def _packages(model: Model, gpus: int) -> Tuple[str, ...]:
     files = [file.path for file in model.view.files]
-    return packages_for(served_without_code(model.model_framework, files), gpus)
+    return packages_for(codeless_framework(model.model_framework, files), gpus)
 
 
 def _is_installed(package: str) -> bool:

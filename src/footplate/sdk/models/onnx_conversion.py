@@ -12,7 +12,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, cast
 
 from footplate.domain.orders import Lock
-from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, package_name
@@ -71,7 +71,7 @@ def _explain(model_id: str, run_id: str, failed: ActivityFailedException) -> Act
 
 def _framework(model: Model) -> str:
     files = [file.path for file in model.view.files]
-    framework = served_without_code(model.model_framework, files)
+    framework = codeless_framework(model.model_framework, files)
     if framework == "Onnx":
         raise UserErrorException(f"model {model.id} is an ONNX model already", hint="deploy it as it is")
     convertible = [name for name, row in FRAMEWORKS.items() if row.converters]

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import footplate
 from footplate.domain.serving.endpoints import VersionSpec
-from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import UserErrorException, WebserviceException
 from footplate.sdk.models import dockerfile
@@ -283,7 +283,7 @@ def _framework(models: Sequence[Model]) -> str:
         raise UserErrorException(f"{len(models)} models were given without code",
                                  hint="give one model, or an InferenceConfig")  # fmt: skip
     view = models[0].view
-    framework = served_without_code(view.framework, [file.path for file in view.files])
+    framework = codeless_framework(view.framework, [file.path for file in view.files])
     if framework is None:
         raise UserErrorException(
             f"model {models[0].id} cannot be served without code: its framework is {view.framework or 'not known'}",

@@ -159,14 +159,14 @@ class RunHandle:
 
     def __str__(self) -> str:
         view = self.view
-        status = run_status.shown(view.status, view.waiting)
+        status = run_status.visible_status(view.status, view.waiting)
         return f"Run(Experiment: {view.experiment},\nId: {self.id},\nType: {self.type},\nStatus: {status})"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         view = self.view
-        status = run_status.shown(view.status, view.waiting)
+        status = run_status.visible_status(view.status, view.waiting)
         columns = {"Experiment": view.experiment, "Id": view.id, "Type": view.type or "", "Status": status}
         return notebooks.row({**columns, "Details": f"footplate runs show {view.id}"})
 

@@ -67,7 +67,7 @@ def _phase(view: RunView) -> str:
     """Describe what a run is doing."""
     if view.waiting is not None:
         place = f" (position {view.waiting.position})" if view.waiting.position else ""
-        return f"{run_status.shown(view.status, view.waiting)}{place}: {view.waiting.reason}"
+        return f"{run_status.visible_status(view.status, view.waiting)}{place}: {view.waiting.reason}"
     if view.stage is Stage.LOCKING:
         return f"{view.status}: resolving the environment"
     doing = [node.message for node in view.nodes if node.message]

@@ -34,8 +34,8 @@ from footplate.domain.serving.endpoints import (
     find_version,
     model_id,
 )
-from footplate.domain.serving.frameworks import served_without_code
-from footplate.domain.serving.rollouts import VersionFigures, VersionSight
+from footplate.domain.serving.frameworks import codeless_framework
+from footplate.domain.serving.rollouts import VersionFigures, VersionReport
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
 from footplate.services.endpoints.gateway_process import GatewayProcess
@@ -129,7 +129,7 @@ class EndpointService:
             after = replace(record, settings=settings or record.settings, modified=now)
             if checked is None or any(v.run == _run_id(name, key) for v in record.versions):
                 check_default(after)
-                return rollouts.rebalanced(after)
+                return rollouts.rebalance(after)
             new = _new_version(after, key, checked, now)
             new = replace(new, goal=0.0 if shadow else goal, shadow=shadow)
             check_new_version(after, new)
@@ -168,7 +168,7 @@ class EndpointService:
             check_goal(new.goal)
             check_new_version(record, new)
             changed = tuple(new if v.number == number else v for v in record.versions)
-            return rollouts.rebalanced(replace(record, versions=changed, modified=now))
+            return rollouts.rebalance(replace(record, versions=changed, modified=now))
 
         return self._change(workspace, name, change)
 
@@ -181,7 +181,7 @@ class EndpointService:
             if not version.shadow and not others:
                 called = version.spec.name or number
                 raise InvalidInput(f"{name!r} has no version but {called} that is ready", "delete the service instead")
-            return rollouts.removed(record, number, now)
+            return rollouts.remove_version(record, number, now)
 
         return self._change(workspace, name, change)
 
@@ -209,7 +209,7 @@ class EndpointService:
         models = [self._models.get(workspace, *model_id(each)) for each in spec.models]
         if spec.entry_script is None:
             model = models[0]
-            if served_without_code(model.framework, [file.path for file in model.files]) is None:
+            if codeless_framework(model.framework, [file.path for file in model.files]) is None:
                 raise InvalidInput(
                     f"model {model.name}:{model.version} cannot be served without code: its framework is "
                     f"{model.framework or 'not known'}, and its files do not tell it",
@@ -269,7 +269,7 @@ class EndpointService:
         figures = {
             v.number: (status and status.figures(record.route, v.number)) or VersionFigures() for v in record.versions
         }
-        seen = {number: VersionSight(healthy=each.healthy) for number, each in figures.items()}
+        seen = {number: VersionReport(healthy=each.healthy) for number, each in figures.items()}
         versions = tuple(_version_view(v, figures[v.number], self._waiting(v)) for v in record.versions)
         return EndpointView(
             record.workspace, record.name, rollouts.state_of(record, seen), record.created, record.modified,

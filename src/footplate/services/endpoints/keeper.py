@@ -21,7 +21,7 @@ from footplate.domain.serving.endpoints import (
     EndpointRecord,
     VersionRecord,
 )
-from footplate.domain.serving.rollouts import VersionFigures, VersionSight
+from footplate.domain.serving.rollouts import VersionFigures, VersionReport
 from footplate.domain.serving.routes import GatewayStatus, ServiceRoute, VersionRoute
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound
 from footplate.services.endpoints.certificates import Certificates
@@ -112,7 +112,7 @@ class Keeper:
     def _announce(self, record: EndpointRecord) -> None:
         self._publish(EndpointChanged(record.workspace, record.name))
 
-    def sight(self, record: EndpointRecord, version: VersionRecord, status: GatewayStatus | None) -> VersionSight:
+    def sight(self, record: EndpointRecord, version: VersionRecord, status: GatewayStatus | None) -> VersionReport:
         """Return what the runs and the gateway report about a version."""
         if version.state in OVER:
             return rollouts.NOTHING
@@ -127,7 +127,7 @@ class Keeper:
         ended = self._runs.has_ended(version)
         if version.run in self._refused:
             ended, cause = True, self._refused.pop(version.run)
-        return VersionSight(
+        return VersionReport(
             **vars(figures or VersionFigures()), failures=failures, cause=cause, ended=ended, routed=routed,
             followed=followed, waits=waits,
         )  # fmt: skip

@@ -86,7 +86,7 @@ class Orchestrator:
         self._alarms = Alarms(self.tell, clock)
         self._clients = ClientWatcher(self.tell)
         self.groups = Groups(store, self.tell, self._in_pool, self._watcher.doubt, clock)
-        self._table: dict[type[Effect], EffectRow] = {
+        self.handlers: dict[type[Effect], EffectRow] = {
             events.ResolveEnvironment: EffectRow(self.effects.resolve_environment, True, "environment_failed"),
             events.LaunchNodes: EffectRow(self.effects.launch, True, "launch_failed"),
             events.StopNodes: EffectRow(self.effects.stop_nodes, True),
@@ -129,11 +129,6 @@ class Orchestrator:
     def active_runs(self) -> int:
         with self._tracking:
             return len(self._active)
-
-    @property
-    def effect_types(self) -> tuple[type[Effect], ...]:
-        """The effects that the table has a row for."""
-        return tuple(self._table)
 
     # ── The queue ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -231,7 +226,7 @@ class Orchestrator:
 
     def _perform_all(self, record: RunRecord, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
-            row = self._table[type(effect)]
+            row = self.handlers[type(effect)]
             if not row.in_pool:
                 row.handler(record, effect)
                 continue

@@ -35,7 +35,7 @@ class SharedQueues:
 
     def ticket(self, record: RunRecord) -> queue.Ticket:
         spec, line = record.spec, _name(target_of(record))
-        wanted = gpus.wanted(spec, self.capacities[target_of(record)].gpus, self.gpus)
+        wanted = gpus.count_wanted(spec, self.capacities[target_of(record)].gpus, self.gpus)
         nodes = spec.distribution.node_count
         return queue.Ticket(record.id, line, nodes, spec.priority, record.created, spec.max_seconds, wanted)
 
@@ -106,7 +106,7 @@ class QueueReader:
         known = [(record, capacities[target_of(record)]) for record in undecided if target_of(record) in capacities]
         promised = 0
         for record, capacity in known:
-            promised += gpus.wanted(record.spec, capacity.gpus, there)
+            promised += gpus.count_wanted(record.spec, capacity.gpus, there)
             if promised >= there:
                 break  # thousands may wait
         return promised
@@ -140,7 +140,7 @@ def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
     """Return the GPUs that the run has, or will have as soon as its nodes are ready."""
     if _is_decided(record) or record.outcome is not None:
         return len(run_status.held_gpus(record))
-    return gpus.wanted(record.spec, capacity.gpus, there)
+    return gpus.count_wanted(record.spec, capacity.gpus, there)
 
 
 def _holding(record: RunRecord, has: int, now: float) -> queue.Allocation:

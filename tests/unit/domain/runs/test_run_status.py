@@ -20,7 +20,7 @@ WAITING = Waiting("jobs with a higher priority are ahead", 0)
     ],
 )
 def test_a_run_that_its_cluster_lets_wait_is_scaling(status: str, waiting: Waiting | None, shown: str) -> None:
-    assert run_status.shown(status, waiting) == shown
+    assert run_status.visible_status(status, waiting) == shown
 
 
 @pytest.mark.parametrize(

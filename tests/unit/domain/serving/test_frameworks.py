@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from footplate.domain.serving.frameworks import FRAMEWORKS, packages_for, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework, packages_for
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from footplate.domain.serving.frameworks import FRAMEWORKS, packages_for, served
     ],
 )
 def test_the_framework_of_a_model_is_found(framework: str | None, names: list[str], expected: str | None) -> None:
-    assert served_without_code(framework, names) == expected
+    assert codeless_framework(framework, names) == expected
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)

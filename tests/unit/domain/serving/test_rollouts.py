@@ -23,18 +23,18 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.domain.serving.rollouts import (
     KEPT_VERSIONS,
-    VersionSight,
+    VersionReport,
     advance,
     is_settled,
-    rebalanced,
-    removed,
+    rebalance,
+    remove_version,
     rivals_of,
     split_traffic,
     state_of,
 )
 
-UP = VersionSight(healthy=1, followed=True)
-DOWN = VersionSight()
+UP = VersionReport(healthy=1, followed=True)
+DOWN = VersionReport()
 
 
 def version(number: int, state: str = STARTING, weight: float = 0.0, **more: Any) -> VersionRecord:
@@ -81,12 +81,12 @@ def test_the_old_version_stops_when_it_has_answered_everything() -> None:
 @pytest.mark.parametrize(
     ("sight", "now", "words"),
     [
-        (VersionSight(failures=3, cause=Cause("exit_code", "no module onnx")), 5.0, "3 times: no module onnx"),
-        (VersionSight(ended=True, cause=Cause("canceled", "canceled by ann")), 5.0, "canceled by ann"),
-        (VersionSight(), 601.0, "was not ready after 600 s"),
+        (VersionReport(failures=3, cause=Cause("exit_code", "no module onnx")), 5.0, "3 times: no module onnx"),
+        (VersionReport(ended=True, cause=Cause("canceled", "canceled by ann")), 5.0, "canceled by ann"),
+        (VersionReport(), 601.0, "was not ready after 600 s"),
     ],
 )
-def test_a_version_that_never_starts_fails_and_says_why(sight: VersionSight, now: float, words: str) -> None:
+def test_a_version_that_never_starts_fails_and_says_why(sight: VersionReport, now: float, words: str) -> None:
     record = service(version(1, READY, 100.0), version(2))
     after = advance(record, {1: UP, 2: sight}, now)
     assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
@@ -97,7 +97,7 @@ def test_a_version_that_never_starts_fails_and_says_why(sight: VersionSight, now
 
 
 def test_time_in_a_queue_does_not_count_as_time_to_start() -> None:
-    waits, starts = VersionSight(waits=True), VersionSight()
+    waits, starts = VersionReport(waits=True), VersionReport()
     record = service(version(1))
     assert advance(record, {1: waits}, 20.0) is record, "it is not saved at every look"
     for now in range(31, 4000, 31):
@@ -110,7 +110,7 @@ def test_time_in_a_queue_does_not_count_as_time_to_start() -> None:
 
 def test_two_crashes_are_not_enough_to_give_up() -> None:
     record = service(version(1))
-    assert advance(record, {1: VersionSight(failures=2)}, 5.0) is record
+    assert advance(record, {1: VersionReport(failures=2)}, 5.0) is record
 
 
 def test_a_ready_version_without_workers_is_unhealthy_and_stays() -> None:
@@ -222,13 +222,13 @@ def test_a_version_that_fails_while_it_takes_over_restores_the_shares() -> None:
     record = service(version(1, READY, 100.0), version(2, READY, 0.0), version(3))
     taking = advance(record, {1: UP, 2: UP, 3: replace(UP, followed=False)}, 1.0)
     assert states(taking) == [(READY, 0.0), (READY, 0.0), (STARTING, 100.0)]
-    after = advance(taking, {1: UP, 2: UP, 3: VersionSight(ended=True)}, 2.0)
+    after = advance(taking, {1: UP, 2: UP, 3: VersionReport(ended=True)}, 2.0)
     assert states(after) == [(READY, 100.0), (READY, 0.0), (FAILED, 0.0)]
 
 
 def test_the_share_of_a_version_that_ends_goes_to_the_others() -> None:
     record = service(version(1, READY, 60.0), version(2, READY, 20.0), version(3, READY, 20.0))
-    after = advance(record, {1: VersionSight(ended=True), 2: UP, 3: UP}, 2.0)
+    after = advance(record, {1: VersionReport(ended=True), 2: UP, 3: UP}, 2.0)
     assert states(after) == [(FAILED, 0.0), (READY, 50.0), (READY, 50.0)]
 
 
@@ -248,7 +248,7 @@ def test_an_idle_version_stops_its_last_replica_and_a_request_starts_it() -> Non
     idle = advance(record, {1: UP}, 61.0)
     assert idle.versions[0].replicas == 0 and state_of(idle, {}) == "Healthy"
     assert advance(idle, {1: DOWN}, 62.0) is idle
-    assert advance(idle, {1: VersionSight(queue=1)}, 63.0).versions[0].replicas == 1
+    assert advance(idle, {1: VersionReport(queue=1)}, 63.0).versions[0].replicas == 1
 
 
 def test_deleting_drains_every_version() -> None:
@@ -274,7 +274,7 @@ def test_a_version_that_fails_while_it_takes_over_gives_the_requests_back() -> N
     record = service(version(1, READY, 100.0), version(2))
     taking = advance(record, {1: UP, 2: replace(UP, followed=False)}, 1.0)
     assert states(taking) == [(READY, 0.0), (STARTING, 100.0)]
-    after = advance(taking, {1: UP, 2: VersionSight(ended=True)}, 2.0)
+    after = advance(taking, {1: UP, 2: VersionReport(ended=True)}, 2.0)
     assert states(after) == [(READY, 100.0), (FAILED, 0.0)]
 
 
@@ -291,7 +291,7 @@ def test_versions_with_names_keep_their_goals_beside_the_default() -> None:
     assert advance(routed, sights, 1.1) is routed
     ready = advance(routed, {1: UP, 2: UP, 3: UP}, 1.2)
     assert states(ready) == [(READY, 60.0), (READY, 10.0), (READY, 30.0)]
-    moved = rebalanced(replace(ready, settings=replace(ready.settings, default_version="b")))
+    moved = rebalance(replace(ready, settings=replace(ready.settings, default_version="b")))
     assert states(moved) == [(READY, 20.0), (READY, 50.0), (READY, 30.0)]
 
 
@@ -306,7 +306,7 @@ def test_a_version_with_a_name_replaces_only_its_predecessor() -> None:
     assert states(taking) == [(READY, 60.0), (READY, 0.0), (STARTING, 40.0)]
     after = advance(taking, {1: UP, 2: UP, 3: UP}, 1.1)
     assert states(after) == [(READY, 60.0), (DRAINING, 0.0), (READY, 40.0)]
-    failed = advance(taking, {1: UP, 2: UP, 3: VersionSight(ended=True)}, 1.1)
+    failed = advance(taking, {1: UP, 2: UP, 3: VersionReport(ended=True)}, 1.1)
     assert states(failed) == [(READY, 80.0), (READY, 20.0), (FAILED, 0.0)]
 
 
@@ -316,15 +316,15 @@ def test_the_oldest_version_takes_the_place_of_a_removed_default() -> None:
         version(2, READY, 80.0, name="b", goal=40.0),
         default_version="b",
     )
-    after = removed(record, 2, 5.0)
+    after = remove_version(record, 2, 5.0)
     assert states(after) == [(READY, 100.0), (DRAINING, 0.0)]
     assert after.settings.default_version == "a"
 
 
 def test_versions_without_names_divide_the_share_of_a_removed_one() -> None:
     record = service(version(1, READY, 60.0), version(2, READY, 20.0), version(3, READY, 20.0))
-    assert states(removed(record, 1, 5.0)) == [(DRAINING, 0.0), (READY, 50.0), (READY, 50.0)]
-    assert states(removed(service(version(1, READY, 100.0), version(2, READY)), 1, 5.0))[1] == (READY, 100.0)
+    assert states(remove_version(record, 1, 5.0)) == [(DRAINING, 0.0), (READY, 50.0), (READY, 50.0)]
+    assert states(remove_version(service(version(1, READY, 100.0), version(2, READY)), 1, 5.0))[1] == (READY, 100.0)
 
 
 def test_a_split_of_versions_with_names_sets_their_goals() -> None:

@@ -19,7 +19,7 @@ from footplate.domain.serving.endpoints import (
     VersionRecord,
     VersionSpec,
 )
-from footplate.domain.serving.rollouts import VersionSight, advance, removed, split_traffic
+from footplate.domain.serving.rollouts import VersionReport, advance, remove_version, split_traffic
 from footplate.domain.serving.shares import fill, make_room, restore, serves, shares_of
 from footplate.errors import InvalidInput
 
@@ -86,9 +86,12 @@ def test_the_shares_always_add_up_to_100(record: EndpointRecord, data: st.DataOb
         elif act == "split" and len(ready) > 1:
             record = split_traffic(record, {v.number: 100 / len(ready) for v in ready}, now)
         elif act == "remove" and [v for v in ready if v.number != number]:
-            record = removed(record, number, now)
+            record = remove_version(record, number, now)
         else:
-            kinds = [VersionSight(healthy=1, followed=True), VersionSight(requests=50, errors=40, faults=40, healthy=1)]
+            kinds = [
+                VersionReport(healthy=1, followed=True),
+                VersionReport(requests=50, errors=40, faults=40, healthy=1),
+            ]
             seen = {v.number: data.draw(st.sampled_from(kinds)) for v in record.versions}
             record = advance(record, seen, now)
         assert total(record) == pytest.approx(100), act
@@ -146,7 +149,7 @@ def test_the_default_version_has_the_rest_of_a_split_by_name() -> None:
 @pytest.mark.parametrize("tiny", [5e-324, 1e-309, 1e-300])
 def test_shares_stay_finite_after_a_removal_of_almost_everything(tiny: float) -> None:
     record = service(version(1, 100.0), version(2, tiny), version(3, 3 * tiny))
-    assert [v.weight for v in removed(record, 1, 1.0).versions] == [0, pytest.approx(25), pytest.approx(75)]
+    assert [v.weight for v in remove_version(record, 1, 1.0).versions] == [0, pytest.approx(25), pytest.approx(75)]
     with_room = make_room([version(2, tiny), version(3, 3 * tiny), version(4, 20.0)], version(4, 20.0))
     assert [v.weight for v in with_room] == [pytest.approx(20), pytest.approx(60), 20]
     after = split_traffic(record, {1: 60}, 1.0)

@@ -13,7 +13,7 @@ import importlib
 import os
 from typing import Any, Mapping, Optional
 
-from footplate.domain.serving.frameworks import FRAMEWORKS, served_without_code
+from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework
 from footplate.domain.serving.worker_config import ServedModel
 from footplate.serving.worker.model_scorer import LoadedModel, ModelScorer
 from footplate.serving.worker.payloads import READERS
@@ -35,7 +35,7 @@ def load_scorer(served: ServedModel, options: Mapping[str, Any]) -> ModelScorer:
 
 def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) -> LoadedModel:
     """Load a model from the file or folder that was registered."""
-    kind = served_without_code(framework, files_of(path))
+    kind = codeless_framework(framework, files_of(path))
     if kind is None:
         raise CannotLoad(
             f"{path} is not a model of {', '.join(FRAMEWORKS)}\nhint: give model_framework, or an entry script"
