@@ -26,7 +26,7 @@ lint: .venv/.synced ## check style, types and import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	$(BIN)/pyright --pythonversion 3.15
+	$(BIN)/pyright --pythonversion 3.15 src packages/azureml/src
 	$(BIN)/lint-imports
 
 .PHONY: format

@@ -46,7 +46,7 @@ CHECKS = [
 
 document = create_app(SimpleNamespace(), Hub(), None).openapi()  # type: ignore[arg-type]
 operations = [
-    found.ok()
+    found.ok()  # type: ignore[union-attr]
     for found in schemathesis.openapi.from_dict(document).exclude(operation_id=list(LEFT_OUT)).get_all_operations()
 ]
 
@@ -111,7 +111,7 @@ def shorten_wait(part: Any) -> None:
 @pytest.mark.parametrize("operation", operations, ids=lambda operation: operation.label)
 def test_every_answer_is_as_documented(operation: Any, server: TeamServer, known: dict[str, str]) -> None:
     headers = {"Authorization": f"Bearer {server.TOKEN}"}
-    kinds = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in GenerationMode))
+    kinds = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in GenerationMode))  # type: ignore[attr-defined]
 
     @given(case=kinds, exists=st.booleans())
     @settings(
@@ -119,7 +119,7 @@ def test_every_answer_is_as_documented(operation: Any, server: TeamServer, known
         derandomize=True,
         database=None,
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=list(HealthCheck),  # type: ignore[arg-type]
     )
     def answers_as_documented(case: schemathesis.Case, exists: bool) -> None:
         shorten_wait(case.query)

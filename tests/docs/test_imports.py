@@ -29,7 +29,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Deferred":
-            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+            yield from (str(argument.value) for argument in node.args if isinstance(argument, ast.Constant))
 
 
 def imports() -> dict[str, set[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ HOLD = """
 """
 
 
-def cluster(workspace: Workspace, name: str = "gpu-cluster", **sizes: object) -> ComputeTarget:
+def cluster(workspace: Workspace, name: str = "gpu-cluster", **sizes: Any) -> Any:
     """Create a cluster with the idiom of the documents."""
     try:
         return ComputeTarget(workspace=workspace, name=name)

@@ -100,7 +100,7 @@ def test_home_of_another_user_is_an_error(folder: Path) -> None:
 
 
 def test_two_homes_are_independent(folder: Path, project: Path, monkeypatch) -> None:
-    found: list[list[str]] = []
+    found: list[list[str | None]] = []
     for name in ("one", "two"):
         monkeypatch.setenv("FOOTPLATE_HOME", str(folder / name))
         experiment = Experiment(Workspace.from_config(), "ops")

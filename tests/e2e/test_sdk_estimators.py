@@ -66,7 +66,7 @@ def test_parameters_of_a_submission_apply_once(workspace: Workspace, project: Pa
 def test_run_configuration_of_the_estimator_is_submitted(workspace: Workspace, project: Path):
     made = estimator(project)
     assert (made.run_config.script, made.run_config.arguments) == ("train.py", ["--lr", 0.5, "--verbose"])
-    made.run_config.arguments += ["--epochs", 3]
+    made.run_config.arguments += ["--epochs", 3]  # type: ignore[operator]
     made.run_config.environment_variables["GREETING"] = "good morning"
     run = Experiment(workspace, "estimators").submit(made)
     run.wait_for_completion()
@@ -104,7 +104,7 @@ def test_machine_size_alone_creates_a_cluster_and_reuses_it(workspace: Workspace
         run.wait_for_completion()
         assert run.get_details()["target"] == "vm-standard-nc6"
     (cluster,) = ComputeTarget.list(workspace)
-    assert (cluster.name, cluster.vm_size) == ("vm-standard-nc6", "Standard_NC6")
+    assert (cluster.name, cluster.vm_size) == ("vm-standard-nc6", "Standard_NC6")  # type: ignore[attr-defined]
 
 
 # ── the ScriptRunConfig that the warning shows ──

@@ -196,7 +196,7 @@ def test_models_go_from_the_run_to_the_disk(experiment: Experiment, project: Pat
         Model.register(workspace, "nowhere", "x")
     for wrong in ({"model_name": "no spaces"}, {"model_name": "x", "model_framework_version": "1"}):
         with pytest.raises(WebserviceException):
-            Model.register(workspace, "one.txt", **wrong)
+            Model.register(workspace, "one.txt", **wrong)  # type: ignore[arg-type]
     second.delete()
     assert Model(workspace, "folder").version == 1
 

@@ -44,7 +44,7 @@ def test_workspaces_are_created_listed_and_written_to_files(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserErrorException, match="footplate init"):
         Workspace.from_config(_file_name="not-there.json")
-    first = Workspace.create("first", resource_group="one", subscription_id="s", tags={"a": 1}, show_output=False)
+    first = Workspace.create("first", resource_group="one", subscription_id="s", tags={"a": 1}, show_output=False)  # type: ignore[arg-type]
     with pytest.raises(WorkspaceException, match="first"):
         Workspace.create("first", resource_group="one", subscription_id="s")
     again = Workspace.create("first", resource_group="one", subscription_id="s", exist_ok=True)

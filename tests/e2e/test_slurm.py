@@ -241,7 +241,7 @@ def test_nodes_have_gpus_data_containers_and_shared_environments(
     sweep = experiment.submit(sweep_with_data(target, here, tmp_path, (1, 3)))
     two = PyTorchConfiguration("Gloo", 2, 2)
     boxed = submit(target, Environment.from_docker_image("boxed", python_image), IN_A_BOX, distributed_job_config=two)
-    shared = {"scratch": str(cluster.scratch), "shared": str(tmp_path / "shared")}
+    shared: dict[str, Any] = {"scratch": str(cluster.scratch), "shared": str(tmp_path / "shared")}
     wanted = ComputeTarget.engine_configuration("slurm", max_nodes=3, **shared)
     run = submit(ComputeTarget.attach(workspace, "sharing", wanted), built, BUILT, distributed_job_config=two)
     run.wait_for_completion()

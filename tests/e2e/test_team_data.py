@@ -99,7 +99,7 @@ def check_loop(team: Workspace) -> None:
 
 def test_the_default_datastore_of_a_remote_server(team: Workspace, server: TeamServer) -> None:
     store = team.get_default_datastore()
-    assert not os.path.exists(store.folder), "the server's folder is visible from here, so this test proves nothing"
+    assert not os.path.exists(store.folder), "the server's folder is visible from here, so this test proves nothing"  # type: ignore[attr-defined]
     check_loop(team)
 
 

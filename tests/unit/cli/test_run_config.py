@@ -37,6 +37,12 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
+def command_of(config: ScriptRunConfig) -> str | None:
+    program = to_run_spec(config, "e").program
+    assert program is not None
+    return program.command
+
+
 def test_everything_after_the_script_belongs_to_it():
     made = config("--gpus", "2", "train.py", "--gpus", "4", "-t", "x")
     assert (made.script, made.arguments, made.run_config.gpus) == ("train.py", ["--gpus", "4", "-t", "x"], 2)
@@ -58,18 +64,16 @@ def test_a_command_stands_after_two_dashes(words, is_command):
 
 
 def test_commands_and_modules_are_quoted_for_the_shell():
-    assert to_run_spec(config("echo", "a  b", "$x", command=True), "e").program.command == "echo 'a  b' '$x'"
-    assert to_run_spec(config("cd src && make", command=True), "e").program.command == "cd src && make"
-    assert to_run_spec(config("pkg.train", "--lr", "1", module=True), "e").program.command == (
-        "python -m pkg.train --lr 1"
-    )
+    assert command_of(config("echo", "a  b", "$x", command=True)) == "echo 'a  b' '$x'"
+    assert command_of(config("cd src && make", command=True)) == "cd src && make"
+    assert command_of(config("pkg.train", "--lr", "1", module=True)) == ("python -m pkg.train --lr 1")
 
 
 def test_shell_scripts_do_not_run_as_python(project):
-    assert to_run_spec(config("train.sh", "1"), "e").program.command == "bash train.sh 1"
+    assert command_of(config("train.sh", "1")) == "bash train.sh 1"
     (project / "train.sh").write_text("#!/bin/zsh\n")
     (project / "train.sh").chmod(0o755)
-    assert to_run_spec(config("train.sh"), "e").program.command == "./train.sh"
+    assert command_of(config("train.sh")) == "./train.sh"
 
 
 @pytest.mark.parametrize(

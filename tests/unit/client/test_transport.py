@@ -163,7 +163,7 @@ def answering(port: int) -> Iterator[int]:
             self.end_headers()
             self.wfile.write(b"1")
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler) as server:

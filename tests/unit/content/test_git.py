@@ -25,7 +25,7 @@ def git(tmp_path, monkeypatch):
     (root / "sub").mkdir()
     run("add", "-A")
     run("commit", "-q", "-m", "first")
-    run.root = root
+    run.root = root  # type: ignore[attr-defined]
     return run
 
 

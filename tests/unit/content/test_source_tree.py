@@ -45,10 +45,10 @@ class Reading(BlobFolder):
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
-        self.read: list[str] = []
+        self.stored: list[str] = []
 
     def put_files(self, files):
-        self.read += [os.path.basename(path) for path, _ in files]
+        self.stored += [os.path.basename(path) for path, _ in files]
         return super().put_files(files)
 
 
@@ -106,13 +106,13 @@ def test_the_id_depends_only_on_content_names_and_modes(source, blobs, tmp_path)
 def test_unchanged_files_are_not_read_again(source, tmp_path):
     first, second, third = (Reading(str(tmp_path / name)) for name in ("b1", "b1", "b2"))
     snapshot = store(scan(str(source), cache=remembered(tmp_path, source)), first)
-    assert len(first.read) == 5
+    assert len(first.stored) == 5
     tree = scan(str(source), cache=remembered(tmp_path, source))
     assert tree.is_known
     assert store(tree, second) == snapshot
-    assert second.read == []
+    assert second.stored == []
     assert store(scan(str(source), cache=remembered(tmp_path, source)), third) == snapshot
-    assert len(third.read) == 4, "another store lacks them all, but two have the same content"
+    assert len(third.stored) == 4, "another store lacks them all, but two have the same content"
 
 
 def test_only_the_changed_file_is_read(source, tmp_path):
@@ -122,7 +122,7 @@ def test_only_the_changed_file_is_read(source, tmp_path):
     tree = scan(str(source), cache=remembered(tmp_path, source))
     assert not tree.is_known
     snapshot = store(tree, blobs)
-    assert blobs.read == ["train.py"]
+    assert blobs.stored == ["train.py"]
     assert snapshot == scan(str(source)).digest
 
 

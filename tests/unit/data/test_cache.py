@@ -168,10 +168,11 @@ def test_eviction_is_lru_and_spares_files_in_use(
 ) -> None:
     cache = DataCache(tmp_path, limit=10_000)
     now = time.time()
+    first = -1
     for number in range(6):
         web.serve(f"f{number}", os.urandom(2000))
         held = cache.open(store, store.stat(f"f{number}"), pool)
-        os.utime(held, (now - 1000 + number,) * 2)
+        os.utime(held, (now - 1000 + number, now - 1000 + number))
         if number != 0:
             os.close(held)
         else:
@@ -213,7 +214,7 @@ def test_views_are_evicted_by_last_use_unless_in_use(
         digest = write_listing([place(store.stat(f"f{number}"), "file")], str(tmp_path / "listing")).digest
         with Listing(str(tmp_path / "listing")) as listing:
             made[digest] = make_view(cache, digest, listing, {"": store})
-        os.utime(f"{cache.folder}/views/{digest}.lock", (1000 + number,) * 2)
+        os.utime(f"{cache.folder}/views/{digest}.lock", (1000 + number, 1000 + number))
     in_use, oldest, newest = made
     made[oldest].close()
     made[newest].close()

@@ -73,7 +73,7 @@ def spec_of(channels: list[str], *dependencies: str, pip: tuple[str, ...] = ()) 
     return EnvironmentSpec(builder="conda", options={"conda": conda})
 
 
-def lock_of(root: Path, spec: EnvironmentSpec, **rules: str) -> tuple[Lock, list[str]]:
+def lock_of(root: Path, spec: EnvironmentSpec, **rules: Any) -> tuple[Lock, list[str]]:
     said = list[str]()
     return CondaBuilder().lock(spec, ResolverSettings(root / "e", **rules), said.append), said
 

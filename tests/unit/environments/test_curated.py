@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ def over_mpi(spec: EnvironmentSpec) -> EnvironmentSpec:
     return replace(spec, options={**spec.options, MPI: True})
 
 
-def lock_of(spec: EnvironmentSpec, root: Path, **rules: str) -> Lock:
+def lock_of(spec: EnvironmentSpec, root: Path, **rules: Any) -> Lock:
     return environments.resolve(spec, ResolverSettings(root / "e", **rules), lambda _: None)
 
 

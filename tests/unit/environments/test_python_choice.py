@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def other_python(root: Path) -> str:
     return found[0] if found else pytest.skip("this machine has one Python")
 
 
-def lock_of(root: Path, *requirements: str, python: str | None = None, **rules: str) -> Lock:
+def lock_of(root: Path, *requirements: str, python: str | None = None, **rules: Any) -> Lock:
     spec = EnvironmentSpec(builder="venv", python=python, requirements=requirements)
     return VenvBuilder().lock(spec, ResolverSettings(root / "e", **rules), print)
 

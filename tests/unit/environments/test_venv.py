@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def pythons(tmp_path: Path) -> list[Python]:
     return installed(tmp_path / "e")
 
 
-def lock_of(wanted: EnvironmentSpec, say: Say = quiet, **rules: str) -> Lock:
+def lock_of(wanted: EnvironmentSpec, say: Say = quiet, **rules: Any) -> Lock:
     return VenvBuilder().lock(wanted, ResolverSettings(Path(os.environ["UV_CACHE_DIR"]).parent / "e", **rules), say)
 
 

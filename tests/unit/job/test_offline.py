@@ -66,7 +66,7 @@ def test_ending_an_offline_run_only_prints(capsys, name):
 
 def test_log_takes_no_step():
     with pytest.raises(TypeError, match="step"):
-        OfflineRun().log("loss", 1.0, step=1)
+        OfflineRun().log("loss", 1.0, step=1)  # type: ignore[call-arg]
 
 
 def test_an_offline_run_is_a_context_manager(capsys):

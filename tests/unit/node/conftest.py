@@ -96,7 +96,7 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:  # noqa: C901  #
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def log_message(self, *_: Any) -> None: ...
+        def log_message(self, format: str, *args: Any) -> None: ...
 
         def do_POST(self) -> None:
             self.serve()
@@ -246,7 +246,7 @@ class Node:
         self.processes.append(process)
         return process
 
-    def run(self, **variables: str) -> dict[str, Any] | None:
+    def run(self, **variables: Any) -> dict[str, Any] | None:
         """Start an agent, wait until it has finished, and return the cause that it reported."""
         agent = self.start(**variables)
         assert agent.wait(60) == 0, self.log()

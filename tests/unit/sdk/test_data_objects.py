@@ -62,7 +62,8 @@ def test_a_data_path_becomes_a_reference(store: FolderDatastore) -> None:
     assert (again.path_on_datastore, again.mode, again.path_on_compute) == ("y", "download", "here")
     created = DataReference.create("n", datapath=DataPath(store, "x"), datapath_compute_binding=binding)
     assert (created.data_reference_name, created.path_on_datastore, created.mode) == ("n", "x", "download")
-    for missing in ({}, {"datapath": DataPath(store, "x")}, {"datapath_compute_binding": binding}):
+    incomplete: list[dict[str, Any]] = [{}, {"datapath": DataPath(store, "x")}, {"datapath_compute_binding": binding}]
+    for missing in incomplete:
         with pytest.raises(ValueError, match="datapath"):
             DataReference.create("n", **missing)
     with pytest.raises(ValueError, match="datapath"):

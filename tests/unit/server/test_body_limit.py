@@ -23,7 +23,7 @@ def ask(path: str, pieces: list[bytes], announced: int | None = None) -> list[di
     async def receive() -> dict[str, Any]:
         return incoming.pop(0)
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Any) -> None:
         heard.append(message)
 
     scope = {"type": "http", "method": "PUT", "path": path, "headers": headers}

@@ -23,11 +23,11 @@ class Thing:
     value: float = 1.0
 
 
-def strictly(text: bytes):
+def strictly(text: bytes | memoryview):
     def refuse(name: str):
         raise AssertionError(f"{name} is not JSON")
 
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(bytes(text), parse_constant=refuse)
 
 
 def test_values_of_the_domain_at_any_depth():

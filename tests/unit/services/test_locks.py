@@ -79,7 +79,7 @@ def test_unused_environments_are_cleared_but_not_those_in_use(house: House) -> N
     house.until_launched("r1")
     assert house.services.locks.clear(10, dry_run=False).environments == ()
     assert house.services.locks.built()[0].in_use
-    house.services.runs.cancel("r1", "tester", None)
+    house.services.runs.cancel("r1", "tester", "")
     house.engine.seen["handle-r1"] = Observation("gone")
     house.until_status("r1", "Canceled")
     assert [view.digest for view in house.services.locks.clear(10, dry_run=True).environments] == [digest]

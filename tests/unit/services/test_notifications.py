@@ -45,7 +45,7 @@ class HttpReceiver(ThreadingHTTPServer):
 
 
 class _Receive(BaseHTTPRequestHandler):
-    server: HttpReceiver
+    server: HttpReceiver  # type: ignore[assignment]
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_a_child_may_use_what_its_parent_may_use(house: House, data: str, store:
 def test_a_child_may_not_name_a_datastore_that_its_parent_lacks(house: House, data: str, how: str) -> None:
     wanted = DataInput("x", datastore="other")
     child = RunSpec("lab", program=Program(script="t"), environment=EXISTING, inputs=(wanted,))
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "input": {"inputs": (wanted,)},
         "output": {"outputs": (DataOutput("x", datastore="other"),)},
         "dataset": {"inputs": (DataInput("x", dataset=data),)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import multiprocessing.process
 import os
 import random
 import shutil

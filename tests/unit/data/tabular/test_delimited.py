@@ -4,6 +4,7 @@ import gzip
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -312,7 +313,7 @@ def test_path_and_partition_columns(tmp_path: Path) -> None:
 
 def test_partition_columns_come_first_and_are_typed_as_the_others(tmp_path: Path) -> None:
     files = [written(tmp_path, f"{year}/{code}/a.csv", "n\n1\n") for year, code in ((2019, "07"), (2020, "x"))]
-    form = {"partition_format": "/{year}/{code}/a.csv"}
+    form: dict[str, Any] = {"partition_format": "/{year}/{code}/a.csv"}
     table = Table(delimited(**form), files)
     assert table.schema.names == ["year", "code", "n"]
     assert [list(row.values()) for row in rows(table)] == [[2019, "07", 1], [2020, "x", 1]]

@@ -63,8 +63,8 @@ def test_counts_are_whole_numbers(bad: Any) -> None:
 
 
 def test_numpy_numbers_are_accepted() -> None:
-    assert tabular.take(np.int64(3)) == tabular.take(3) and type(tabular.take(np.int64(3))["count"]) is int
-    assert tabular.sample(np.float32(0.5), 1) == tabular.sample(0.5, 1)
+    assert tabular.take(np.int64(3)) == tabular.take(3) and type(tabular.take(np.int64(3))["count"]) is int  # type: ignore[arg-type]
+    assert tabular.sample(np.float32(0.5), 1) == tabular.sample(0.5, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, "0.5", float("nan"), True])

@@ -121,12 +121,12 @@ def test_the_reason_names_both_values() -> None:
         (Policy("median", delay_evaluation=-1), "delay_evaluation is -1"),
         (Policy("asha", reduction_factor=1), "reduction_factor is 1"),
         (Policy("hyperband"), "max_intervals is None"),
-        (Policy("bandit", slack_factor="much"), "the slack is 'much'"),
-        (Policy("truncation", truncation_percentage="half"), "truncation_percentage is 'half'"),
-        (Policy("asha", reduction_factor=2.5), "reduction_factor is 2.5"),
-        (Policy("asha", promote="yes"), "promote is 'yes'"),
+        (Policy("bandit", slack_factor="much"), "the slack is 'much'"),  # type: ignore[arg-type]
+        (Policy("truncation", truncation_percentage="half"), "truncation_percentage is 'half'"),  # type: ignore[arg-type]
+        (Policy("asha", reduction_factor=2.5), "reduction_factor is 2.5"),  # type: ignore[arg-type]
+        (Policy("asha", promote="yes"), "promote is 'yes'"),  # type: ignore[arg-type]
         (Policy("asha", min_intervals=5, max_intervals=5), "max_intervals is 5"),
-        (Policy("pbt", quantile="half"), "quantile is 'half'"),
+        (Policy("pbt", quantile="half"), "quantile is 'half'"),  # type: ignore[arg-type]
         (Policy("pbt", evaluation_interval=4, max_intervals=4), "max_intervals is 4"),
         (Policy("pbt", evaluation_interval=3, delay_evaluation=4, max_intervals=6), "max_intervals is 6"),
     ],

@@ -70,15 +70,15 @@ def test_expressions_are_the_lists_that_azure_returns() -> None:
 
 def test_numbers_and_arrays_of_numpy_become_plain() -> None:
     assert choice(numpy.arange(3)) == choice(list(numpy.arange(3))) == ["choice", [[0, 1, 2]]]
-    assert json.dumps([choice(numpy.int64(1), 2.5), quniform(numpy.int64(1), numpy.float32(9), 2)])
+    assert json.dumps([choice(numpy.int64(1), 2.5), quniform(numpy.int64(1), numpy.float32(9), 2)])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "make, words",
     [
         (lambda: uniform(2, 1), "uniform from 2 to 1"),
-        (lambda: uniform("a", 1), "uniform got 'a'"),
-        (lambda: quniform(1, 9, 0.5), "q of quniform is 0.5"),
+        (lambda: uniform("a", 1), "uniform got 'a'"),  # type: ignore[arg-type]
+        (lambda: quniform(1, 9, 0.5), "q of quniform is 0.5"),  # type: ignore[arg-type]
         (choice, "no options"),
         (lambda: randint(0), "randint got 0"),
         (lambda: choice({1, 2}, 3), r"choice got \[{1, 2}, 3\]"),
@@ -87,7 +87,7 @@ def test_numbers_and_arrays_of_numpy_become_plain() -> None:
         (lambda: GridParameterSampling({"a": uniform(0, 1)}), "'a' is uniform, which GridParameterSampling"),
         (lambda: BayesianParameterSampling({"a": normal(0, 1)}), "'a' is normal, which BayesianParameterSampling"),
         (lambda: RandomParameterSampling({}), "search space is empty"),
-        (lambda: RandomParameterSampling([1]), r"parameter_space is \[1\]"),
+        (lambda: RandomParameterSampling([1]), r"parameter_space is \[1\]"),  # type: ignore[arg-type]
         (lambda: PrimaryMetricGoal.from_str("up"), "the goal is 'up'"),
     ],
 )
@@ -99,8 +99,8 @@ def test_wrong_parts_are_refused_where_they_are_made(make: Any, words: str) -> N
 @pytest.mark.parametrize(
     "make, values",
     [
-        (lambda: quniform(0, 0.5, 0.1), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),
-        (lambda: quniform(-1, 1, 0.5), [-1.0, -0.5, 0.0, 0.5, 1.0]),
+        (lambda: quniform(0, 0.5, 0.1), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),  # type: ignore[arg-type]
+        (lambda: quniform(-1, 1, 0.5), [-1.0, -0.5, 0.0, 0.5, 1.0]),  # type: ignore[arg-type]
     ],
 )
 def test_steps_that_are_no_whole_number_have_an_alternative(make: Any, values: list[float]) -> None:
@@ -109,7 +109,7 @@ def test_steps_that_are_no_whole_number_have_an_alternative(make: Any, values: l
     advised = str(refused.value.hint).partition("use ")[2]
     assert eval(advised, {"choice": choice, "round": round, "range": range}) == choice(values)
     with pytest.raises(HyperDriveConfigException, match=r"for steps of 0\.1, draw with normal and round in the script"):
-        qnormal(0, 1, 0.1)
+        qnormal(0, 1, 0.1)  # type: ignore[arg-type]
 
 
 def test_a_sweep_carries_every_setting(script: ScriptRunConfig) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_children_survive_a_server_that_stops_before_they_exist(house: House) ->
         again.store.close()
 
 
-def _never(*_: object, **__: object) -> object:
+def _never(*_: Any, **__: Any) -> Any:
     raise Unavailable("the server is being killed")
 
 

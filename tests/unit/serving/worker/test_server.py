@@ -81,7 +81,7 @@ class Newer:
     """An object with a random generator that this NumPy does not know, as those of NumPy 2 are for NumPy 1."""
 
     def __reduce__(self) -> Any:
-        return getattr(np.random._pickle, "__bit_generator_ctor"), ("Newer",)
+        return getattr(np.random._pickle, "__bit_generator_ctor"), ("Newer",)  # type: ignore[attr-defined]
 
 
 def test_a_model_of_a_newer_numpy_is_explained(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,14 @@ from footplate.serving.worker.payloads import READERS
 X, Y = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], "float32"), [0, 0, 1, 1]
 
 
+def write_onnx(path: Path) -> None:
+    model: Any = to_onnx(LogisticRegression().fit(X, Y), X[:1])
+    path.write_bytes(model.SerializeToString())
+
+
 def test_an_onnx_model_gives_the_results_of_the_original(tmp_path: Path) -> None:
     original = LogisticRegression().fit(X, Y)
-    model = to_onnx(original, X[:1], options={"zipmap": False})
+    model: Any = to_onnx(original, X[:1], options={"zipmap": False})
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     loaded = load_model(str(tmp_path), "Onnx", {})
     assert (loaded.inputs[0].dtype, loaded.inputs[0].shape, loaded.batches) == ("float32", (None, 2), True)
@@ -36,7 +42,7 @@ def test_an_onnx_model_gives_the_results_of_the_original(tmp_path: Path) -> None
 
 
 def test_onnx_never_replaces_the_gpu_by_the_cpu(tmp_path: Path) -> None:
-    (tmp_path / "m.onnx").write_bytes(to_onnx(LogisticRegression().fit(X, Y), X[:1]).SerializeToString())
+    write_onnx(tmp_path / "m.onnx")
     with pytest.raises(CannotLoad, match=r"uses only the CPU here\nhint: add onnxruntime-gpu"):
         load_model(str(tmp_path), "Onnx", {"gpus": 1})
 
@@ -52,7 +58,7 @@ def test_rows_of_text_and_numbers_keep_their_types(tmp_path: Path) -> None:
 
 
 def test_probabilities_in_dictionaries_become_an_array(tmp_path: Path) -> None:
-    (tmp_path / "m.onnx").write_bytes(to_onnx(LogisticRegression().fit(X, Y), X[:1]).SerializeToString())
+    write_onnx(tmp_path / "m.onnx")
     loaded = load_model(str(tmp_path / "m.onnx"), None, {})
     _, probabilities = loaded.run({loaded.inputs[0].name: X}, "predict").values()
     assert probabilities.shape == (4, 2)
