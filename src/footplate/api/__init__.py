@@ -30,7 +30,7 @@ workspaces      workspaces
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Dict
 
 if TYPE_CHECKING:
     from footplate.api.base import Requester
@@ -59,55 +59,33 @@ LONG_POLL = 30.0
 PREFIX = "/api/v1"
 """The prefix of every path. Templates and paths are written without it; the transport adds it."""
 
-NOUNS = {
-    "blobs": "BlobsApi",
-    "computes": "ComputesApi",
-    "datasets": "DatasetsApi",
-    "datastores": "DatastoresApi",
-    "endpoints": "EndpointsApi",
-    "environments": "EnvironmentsApi",
-    "experiments": "ExperimentsApi",
-    "files": "FilesApi",
-    "locks": "LocksApi",
-    "metrics": "MetricsApi",
-    "models": "ModelsApi",
-    "nodes": "NodesApi",
-    "notifications": "NotificationsApi",
-    "runs": "RunsApi",
-    "secrets": "SecretsApi",
-    "server": "ServerApi",
-    "store_files": "StoreFilesApi",
-    "workspaces": "WorkspacesApi",
-}
-
 
 class ApiClient:
     """A client of the server behind `transport`. Nouns are loaded on first use: a job that ships metrics loads one."""
 
+    blobs: BlobsApi
+    computes: ComputesApi
+    datasets: DatasetsApi
+    datastores: DatastoresApi
+    endpoints: EndpointsApi
+    environments: EnvironmentsApi
+    experiments: ExperimentsApi
+    files: FilesApi
+    locks: LocksApi
+    metrics: MetricsApi
+    models: ModelsApi
+    nodes: NodesApi
+    notifications: NotificationsApi
+    runs: RunsApi
+    secrets: SecretsApi
+    server: ServerApi
+    store_files: StoreFilesApi
+    workspaces: WorkspacesApi
+
     def __init__(self, transport: Requester) -> None:
         self._transport = transport
 
-    if TYPE_CHECKING:
-        blobs: BlobsApi
-        computes: ComputesApi
-        datasets: DatasetsApi
-        datastores: DatastoresApi
-        endpoints: EndpointsApi
-        environments: EnvironmentsApi
-        experiments: ExperimentsApi
-        files: FilesApi
-        locks: LocksApi
-        metrics: MetricsApi
-        models: ModelsApi
-        nodes: NodesApi
-        notifications: NotificationsApi
-        runs: RunsApi
-        secrets: SecretsApi
-        server: ServerApi
-        store_files: StoreFilesApi
-        workspaces: WorkspacesApi
-
-    else:
+    if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             if name not in NOUNS:
@@ -115,3 +93,7 @@ class ApiClient:
             noun = getattr(importlib.import_module(f"{__name__}.{name}"), NOUNS[name])(self._transport)
             setattr(self, name, noun)
             return noun
+
+
+NOUNS: Dict[str, str] = ApiClient.__annotations__
+"""The nouns, and the class of each in the module of its name."""
