@@ -9,7 +9,7 @@ import pandas as pd
 
 from footplate.content.frames import Frame
 from footplate.data.tabular.engine import Table
-from footplate.data.tabular.files import SourceFile, local_file
+from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.frame import chunks_of, columns_for
 from footplate.data.tabular.report import ReadReport
 from footplate.sdk.data.dataframe import to_pandas
@@ -20,6 +20,10 @@ def written(folder: Path, name: str, content: str | bytes) -> SourceFile:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return local_file(path, f"/{name}")
+
+
+def local_file(path: Path, name: str) -> SourceFile:
+    return SourceFile(name, lambda: path)
 
 
 def delimited(*steps: dict[str, Any], types: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:

@@ -25,7 +25,10 @@ MISSING = frozenset(
 )
 """Texts that mean "no value" in numeric, boolean and time columns. In a text column only the empty text does."""
 
-TRUE, FALSE = frozenset(("true", "t", "yes", "y", "1")), frozenset(("false", "f", "no", "n", "0"))
+_BOOLEANS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0"), False),
+}
 _SMALLEST = -(2**63)
 _LARGEST = 2**63 - 1
 
@@ -76,10 +79,8 @@ def _convert_batch(values: Any, wanted: Json) -> Any:
 
 
 def _batch_integers(values: Any, wanted: Json) -> Any:
-    texts = values.buffers()[2]
-    data = (
-        texts.to_pybytes() if texts is not None else b""
-    )  # all at once: checking each value takes as long as the cast
+    texts = values.buffers()[2]  # all at once: checking each value takes as long as the cast
+    data = texts.to_pybytes() if texts is not None else b""
     if b"x" in data or b"X" in data:
         return None  # Arrow reads hexadecimal numbers; pandas and Azure do not
     return pc.cast(values, pa.int64())
@@ -103,10 +104,10 @@ def _batch_datetimes(values: Any, wanted: Json) -> Any:
     if len(formats) > 1 or "%f" in formats[0] or "%z" in formats[0].lower():
         return None
     times = pc.strptime(values, format=formats[0], unit="us", error_is_null=True)
-    return times if times.null_count == values.null_count and not _rolled_over(values, times, wanted) else None
+    return times if times.null_count == values.null_count and not _has_rolled_over(values, times, wanted) else None
 
 
-def _rolled_over(values: Any, parsed: Any, wanted: Json) -> bool:
+def _has_rolled_over(values: Any, parsed: Any, wanted: Json) -> bool:
     """Return whether strptime made 1 March of 30 February, or the next minute of second 60."""
     early = pc.less_equal(pc.day(parsed), 3)
     if any(clock in wanted["formats"][0] for clock in ("%S", "%T", "%r", "%X", "%c")):
@@ -119,15 +120,11 @@ def _rolled_over(values: Any, parsed: Any, wanted: Json) -> bool:
     return not _convert_values(texts.filter(unlike), wanted).values.equals(times.filter(unlike))
 
 
-def _no_batch_parser(values: Any, wanted: Json) -> Any:
-    return None
-
-
 _BATCH_PARSERS: dict[str, Callable[[Any, Json], Any]] = {
     "string": lambda values, wanted: values,
     "integer": _batch_integers,
     "float": _batch_floats,
-    "boolean": _no_batch_parser,
+    "boolean": lambda values, wanted: None,
     "datetime": _batch_datetimes,
 }
 
@@ -156,45 +153,42 @@ def _convert_values(values: Any, wanted: Json) -> Converted:
 def _parser(wanted: Json) -> Callable[[str], Any]:
     kind = wanted["type"]
     if kind == "integer":
-        return _integer
+        return _to_integer
     if kind == "boolean":
-        return _boolean
+        return lambda text: _BOOLEANS.get(text.lower())
     if kind == "float":
         mark: str = wanted.get("decimal_mark") or "."
-        return _float if mark == "." else lambda text: _float(text.replace(mark, ".")) if "." not in text else None
+        return (
+            _to_float if mark == "." else lambda text: _to_float(text.replace(mark, ".")) if "." not in text else None
+        )
     formats: tuple[str, ...] = tuple(wanted.get("formats") or ())
-    return (lambda text: _formatted(text, formats)) if formats else iso_time
+    return (lambda text: _to_time(text, formats)) if formats else iso_time
 
 
-def _integer(text: str) -> int | None:
+def _to_integer(text: str) -> int | None:
     if not text.isascii() or "_" in text:
         return None
     try:
         value = int(text)
     except ValueError:
-        return _whole(_float(text))
+        return _to_whole(_to_float(text))
     return value if _SMALLEST <= value <= _LARGEST else None
 
 
-def _whole(value: float | None) -> int | None:
+def _to_whole(value: float | None) -> int | None:
     """Accept `3.0` as a whole number: programs that once held it as a float write it that way."""
     if value is None or not math.isfinite(value) or value != int(value) or abs(value) > 2**53:
         return None
     return int(value)
 
 
-def _float(text: str) -> float | None:
+def _to_float(text: str) -> float | None:
     if not text.isascii() or "_" in text:
         return None
     try:
         return float(text)
     except ValueError:
         return None
-
-
-def _boolean(text: str) -> bool | None:
-    lower = text.lower()
-    return True if lower in TRUE else False if lower in FALSE else None
 
 
 def iso_time(text: str) -> datetime | None:
@@ -213,7 +207,7 @@ def iso_time(text: str) -> datetime | None:
         return None
 
 
-def _formatted(text: str, formats: Iterable[str]) -> datetime | None:
+def _to_time(text: str, formats: Iterable[str]) -> datetime | None:
     for form in formats:
         try:
             return plain_utc(datetime.strptime(text, form))

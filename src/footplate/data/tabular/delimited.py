@@ -39,8 +39,14 @@ class Layout:
 class DelimitedFiles:
     def __init__(self, files: Sequence[SourceFile], options: Json) -> None:
         self._files = files
-        self._separator = _checked_separator(options.get("separator", ","))
-        self._header = _checked_header(options.get("header", "same"))
+        self._separator: str = options.get("separator", ",")
+        if len(self._separator) != 1 or self._separator in '\r"' or not self._separator.isascii():
+            raise InvalidInput(
+                f"{self._separator!r} is not a valid separator", "give one ASCII character, as in ',' or '\\t'"
+            )
+        self._header: str = options.get("header", "same")
+        if self._header not in HEADERS:
+            raise InvalidInput(f"{self._header!r} is not a header behaviour", f"use {', '.join(HEADERS)}")
         self._encoding: str = options.get("encoding", "utf8")
         self._empty_is_null = not options.get("empty_as_string", False)
         codec_of(self._encoding)
@@ -97,15 +103,15 @@ class DelimitedFiles:
                 if record:
                     return self._layout_of(record, number, index)
         except (UnicodeDecodeError, csv.Error) as error:
-            raise self._unreadable(self._files[index].name, error) from None
+            raise self._reading_error(self._files[index].name, error) from None
         return None
 
     def _layout_of(self, record: list[str], number: int, index: int) -> Layout:
         if self._header == "none" or (self._header == "first" and index > 0):
-            return Layout(self._numbered(len(record)), 0)
+            return Layout(self._number_columns(len(record)), 0)
         return Layout(_distinct(record), number)
 
-    def _numbered(self, width: int) -> list[str]:
+    def _number_columns(self, width: int) -> list[str]:
         """Return names for a file without a header: those of the first file, then numbered ones."""
         return [*self.names, *(f"Column{i}" for i in range(len(self.names) + 1, width + 1))]
 
@@ -129,7 +135,7 @@ class DelimitedFiles:
             # would be too short, and go to Python's parser.
             value = last.column(layout.names[-1])[-1].as_py() or ""
             if ("\n" in value or "\r" in value) and not _ends_with_quote(opened):
-                raise _unclosed_quote(name, value)
+                raise _unclosed_quote_error(name, value)
 
     def _read_with_arrow(self, opened: Any, layout: Layout, columns: list[str]) -> Iterator[Any]:
         present = [name for name in layout.names if name in columns or name == layout.names[-1]]
@@ -184,7 +190,7 @@ class DelimitedFiles:
                 if row and row[-1].endswith(_END):
                     if row == [_END]:
                         return
-                    raise _unclosed_quote(name, row[-1])
+                    raise _unclosed_quote_error(name, row[-1])
                 if number <= layout.skip or not row:
                     continue
                 if len(row) > width and any(row[width:]):
@@ -194,11 +200,11 @@ class DelimitedFiles:
                     )
                 yield row
         except (UnicodeDecodeError, csv.Error) as error:
-            raise self._unreadable(name, error) from None
+            raise self._reading_error(name, error) from None
         finally:
             csv.field_size_limit(before)
 
-    def _unreadable(self, name: str, error: Exception) -> InvalidInput:
+    def _reading_error(self, name: str, error: Exception) -> InvalidInput:
         if isinstance(error, UnicodeDecodeError):
             return InvalidInput(
                 f"{name} is not {self._encoding}: {error.reason} at byte {error.start}",
@@ -232,7 +238,7 @@ def _ends_with_quote(opened: Any) -> bool:
     return tail.rstrip(b"\0\r\n\t ").endswith(b'"')
 
 
-def _unclosed_quote(name: str, value: str) -> InvalidInput:
+def _unclosed_quote_error(name: str, value: str) -> InvalidInput:
     return InvalidInput(
         f"{name} has an unclosed quote before {value[:40]!r}",
         "close it, or double a quote that belongs to the value; is the file truncated?",
@@ -261,15 +267,3 @@ def _distinct(record: list[str]) -> list[str]:
         names.append(name)
         seen.add(name)
     return names
-
-
-def _checked_separator(separator: str) -> str:
-    if len(separator) != 1 or separator in '\r"' or not separator.isascii():
-        raise InvalidInput(f"{separator!r} is not a valid separator", "give one ASCII character, as in ',' or '\\t'")
-    return separator
-
-
-def _checked_header(header: str) -> str:
-    if header not in HEADERS:
-        raise InvalidInput(f"{header!r} is not a header behaviour", f"use {', '.join(HEADERS)}")
-    return header

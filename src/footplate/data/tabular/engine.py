@@ -80,7 +80,7 @@ class Table:
     # ── rows of the sources ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _source_rows(self, report: ReadReport) -> Iterator[Any]:
-        needed = self._needed()
+        needed = self._needed_columns()
         own = [name for name in needed if name in self._reader.schema.names and name not in self._constant_types]
         filters = self._leading_filters()
         for index in range(len(self._files) or 1):
@@ -89,9 +89,12 @@ class Table:
                 continue
             pushed = [part for part in filters if fields_of(part) <= set(own)]
             for batch in self._reader.read(index, own or self._reader.schema.names[:1], pushed, report):
-                yield self._with_constants(batch, constants, needed)
+                yield pa.record_batch(
+                    [pa.repeat(constants[n], batch.num_rows) if n in constants else batch.column(n) for n in needed],
+                    needed,
+                )
 
-    def _needed(self) -> list[str]:
+    def _needed_columns(self) -> list[str]:
         used = frozenset(self.schema.names).union(
             *(fields_of(step["expression"]) for step in self._steps if step["do"] == "filter")
         )
@@ -112,11 +115,6 @@ class Table:
         decidable = [part for part in filters if fields_of(part) and fields_of(part) <= set(constants)]
         arrays = {name: pa.array([value.as_py()], value.type) for name, value in constants.items()} if decidable else {}
         return all(evaluate(part, arrays, 1)[0].as_py() for part in decidable)
-
-    def _with_constants(self, batch: Any, constants: dict[str, Any], needed: list[str]) -> Any:
-        rows = batch.num_rows
-        arrays = [pa.repeat(constants[name], rows) if name in constants else batch.column(name) for name in needed]
-        return pa.record_batch(arrays, needed)
 
     # ── what a path says ──────────────────────────────────────────────────────────────────────────────────────────────
 

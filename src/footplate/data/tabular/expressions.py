@@ -66,7 +66,8 @@ def _flag(expression: Expression, columns: Columns) -> Any:
     value = _value(expression, columns)
     if not pa.types.is_boolean(value.type):
         raise InvalidInput(
-            f"{_shown(expression)} is {value.type}, not boolean", "compare it with a value, as in dataset['NAME'] > 3"
+            f"{_describe(expression)} is {value.type}, not boolean",
+            "compare it with a value, as in dataset['NAME'] > 3",
         )
     return pc.fill_null(value, False)
 
@@ -82,7 +83,7 @@ def _compare(operation: str, left: Expression, right: Expression, columns: Colum
         mask = _COMPARE[operation](first, second)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         raise InvalidInput(
-            f"{_shown(left)} is {first.type} and cannot be compared with {_shown(right)}",
+            f"{_describe(left)} is {first.type} and cannot be compared with {_describe(right)}",
             "compare numbers with numbers and text with text, or set the column's type with set_column_types",
         ) from None
     return pc.fill_null(mask, operation == "!=")
@@ -131,7 +132,7 @@ def _time(operand: Expression, wanted: Any) -> Any:
 def _text_test(operation: str, operand: Expression, sought: Expression, columns: Columns) -> Any:
     text = sought.get("value")
     if not isinstance(text, str):
-        raise InvalidInput(f"{operation} needs text, not {_shown(sought)}", f"give text: {operation}('A')")
+        raise InvalidInput(f"{operation} needs text, not {_describe(sought)}", f"give text: {operation}('A')")
     return pc.fill_null(_TEXT[operation](_text(operation, operand, columns), pattern=text), False)
 
 
@@ -139,7 +140,7 @@ def _text(operation: str, operand: Expression, columns: Columns) -> Any:
     value = _comparable(_value(operand, columns))
     if not (pa.types.is_string(value.type) or pa.types.is_large_string(value.type)):
         raise InvalidInput(
-            f"{_shown(operand)} is {value.type}, but {operation} needs text",
+            f"{_describe(operand)} is {value.type}, but {operation} needs text",
             "set the column's type: set_column_types={'NAME': DataType.to_string()}",
         )
     return value
@@ -206,7 +207,7 @@ def _arithmetic(operation: str, operands: Sequence[Expression], columns: Columns
         return {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[operation](first, second)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InvalidInput(
-            f"{_shown(operands[0])} ({first.type}) {operation} {_shown(operands[1])} ({second.type})"
+            f"{_describe(operands[0])} ({first.type}) {operation} {_describe(operands[1])} ({second.type})"
             " cannot be computed",
             "compute with numbers, or set the columns' types with set_column_types",
         ) from None
@@ -217,7 +218,7 @@ def no_column(name: str, names: Sequence[str]) -> InvalidInput:
     return InvalidInput(f"the column {name!r} does not exist", f"the columns are {listing}")
 
 
-def _shown(expression: Expression) -> str:
+def _describe(expression: Expression) -> str:
     if "field" in expression:
         return f"column {expression['field']!r}"
     return repr(expression.get("value", expression.get("time"))) if _is_constant(expression) else "the expression"

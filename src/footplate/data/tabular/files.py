@@ -23,7 +23,7 @@ _CODECS = {
     "windows1252": "cp1252",
     "cp1252": "cp1252",
 }
-_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,15 @@ class SourceFile:
         if Path(self.name).suffix.lower() == ".zip":
             raise InvalidInput(
                 f"{self.name} is an archive, which cannot be read directly",
-                f"extract it; single files compressed as {' or '.join(_PACKED)} can be read",
+                f"extract it; single files compressed as {' or '.join(_COMPRESSIONS)} can be read",
             )
-        return self._unpacked(pa.OSFile(str(self.fetch())))
+        file = pa.OSFile(str(self.fetch()))
+        compression = self._compression()
+        return pa.CompressedInputStream(file, compression) if compression else file
 
     def head(self, limit: int) -> Any:
         """Open about the first `limit` bytes, up to the end of a line."""
-        if self.peek is None or self._packed():
+        if self.peek is None or self._compression():
             return self.open()
         data = self.peek(limit)
         return pa.BufferReader(data[: data.rfind(b"\n") + 1] if len(data) >= limit else data)
@@ -59,22 +61,14 @@ class SourceFile:
         try:
             yield
         except OSError as error:
-            if not self._packed():
+            if not self._compression():
                 raise
             raise InvalidInput(
                 f"{self.name} cannot be decompressed: {error}", "is it complete, and compressed as its suffix says?"
             ) from None
 
-    def _packed(self) -> str | None:
-        return _PACKED.get(Path(self.name).suffix.lower())
-
-    def _unpacked(self, stream: Any) -> Any:
-        packed = self._packed()
-        return pa.CompressedInputStream(stream, packed) if packed else stream
-
-
-def local_file(path: Path, name: str | None = None) -> SourceFile:
-    return SourceFile(name or str(path), lambda: path)
+    def _compression(self) -> str | None:
+        return _COMPRESSIONS.get(Path(self.name).suffix.lower())
 
 
 def codec_of(encoding: str) -> str:

@@ -81,19 +81,19 @@ def _with_validity(buffers: dict[str, Any], values: Any) -> dict[str, Any]:
 
 
 def _texts(values: Any) -> dict[str, Any]:
-    return _coded(pc.cast(_plain(values), pa.large_string()))
+    return _encode(pc.cast(_plain(values), pa.large_string()))
 
 
 def _bytes(values: Any) -> dict[str, Any]:
-    return _coded(pc.cast(_plain(values), pa.large_binary()))
+    return _encode(pc.cast(_plain(values), pa.large_binary()))
 
 
 def _json_texts(values: Any) -> dict[str, Any]:
     texts = [None if value is None else json.dumps(value, default=str) for value in _plain(values).to_pylist()]
-    return _coded(pa.array(texts, pa.large_string()))
+    return _encode(pa.array(texts, pa.large_string()))
 
 
-def _coded(values: Any) -> dict[str, Any]:
+def _encode(values: Any) -> dict[str, Any]:
     coded = values.dictionary_encode()
     distinct = coded.dictionary
     _, offsets, data = distinct.buffers()
@@ -155,7 +155,7 @@ def _arrow_type(column: FrameColumn) -> Any:
 
 def _arrow_array(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     if "codes" in chunk.buffers:
-        return _decoded(column, chunk, wanted)
+        return _decode(column, chunk, wanted)
     stored = pa.uint8() if column.kind == "boolean" else wanted
     values = pa.Array.from_buffers(stored, chunk.rows, [None, pa.py_buffer(chunk.buffers["values"])])
     if "valid" in chunk.buffers:
@@ -164,7 +164,7 @@ def _arrow_array(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     return pc.cast(values, pa.bool_()) if column.kind == "boolean" else values
 
 
-def _decoded(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
+def _decode(column: FrameColumn, chunk: Chunk, wanted: Any) -> Any:
     distinct = _distinct(column, chunk)
     if pa.types.is_nested(wanted):
         distinct = pa.array([json.loads(text) for text in distinct.to_pylist()], wanted)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, TypeVar
 
 from footplate.content.frames import Frame, FrameFile, read_frame
 from footplate.data.stores.registry import specs_from_json
@@ -19,12 +20,7 @@ from footplate.data.tabular.writers import write_csv, write_parquet
 from footplate.disk import space
 from footplate.domain.tables.tabular import Json
 
-Specs = Mapping[str, Any]
-"""Stores by name, each a StoreSpec as JSON.
-
-In all functions, `cache` is the directory of the cache for remote files, and `listing` the file that pins the
-definition's files.
-"""
+R = TypeVar("R")
 
 
 class Read(NamedTuple):
@@ -32,51 +28,58 @@ class Read(NamedTuple):
     warnings: list[str]
 
 
-def inspect(definition: Json, stores: Specs, cache: str, listing: str | None = None, first_rows: bool = True) -> Json:
+def _on_table(operate: Callable[..., R]) -> Callable[..., R]:
+    """Let a function of a table take the definition and, by name, the stores as JSON.
+
+    `cache` is the directory of the cache for remote files, and `listing` the file that pins the definition's files.
+    """
+
+    def open_and_operate(
+        definition: Json, stores: Mapping[str, Any], cache: str, listing: str | None = None, **options: Any
+    ) -> R:
+        with open_table(definition, specs_from_json(stores), cache, listing) as table:
+            return operate(table, **options)
+
+    return open_and_operate
+
+
+@_on_table
+def inspect(table: Table, first_rows: bool = True) -> Json:
     """Return the columns and the inferred types, to be stored in the definition. Read the first rows as a test."""
-    with open_table(definition, specs_from_json(stores), cache, listing) as table:
-        if first_rows:
-            next(table.batches(), None)
-        return {"columns": _columns(table), "inferred": table.inferred}
+    if first_rows:
+        next(table.batches(), None)
+    columns = [{"name": field.name, "type": _type_name(field.type)} for field in table.schema]
+    return {"columns": columns, "inferred": table.inferred}
 
 
-def read(definition: Json, stores: Specs, strict: bool, cache: str, listing: str | None = None) -> Read:
+@_on_table
+def read(table: Table, strict: bool) -> Read:
     """Read all rows into memory."""
     report = ReadReport(strict)
-    with open_table(definition, specs_from_json(stores), cache, listing) as table:
-        frame = Frame(columns_for(table.schema))
-        for batch in table.batches(report):
-            frame.add(batch.num_rows, chunks_of(batch, frame.columns))
+    frame = Frame(columns_for(table.schema))
+    for batch in table.batches(report):
+        frame.add(batch.num_rows, chunks_of(batch, frame.columns))
     return Read(frame, report.warnings())
 
 
-def write_frame(
-    definition: Json, stores: Specs, strict: bool, target: str, cache: str, listing: str | None = None
-) -> Json:
+@_on_table
+def write_frame(table: Table, strict: bool, target: str) -> Json:
     """Write all rows as a frame to the file `target`, for a process without Arrow."""
     report = ReadReport(strict)
-    with open_table(definition, specs_from_json(stores), cache, listing) as table:
-        with space(os.path.dirname(target)), open(target, "xb") as out:
-            columns = columns_for(table.schema)
-            file = FrameFile(out, columns)
-            for batch in table.batches(report):
-                file.add(batch.num_rows, chunks_of(batch, columns))
-            file.finish()
+    with space(os.path.dirname(target)), open(target, "xb") as out:
+        columns = columns_for(table.schema)
+        file = FrameFile(out, columns)
+        for batch in table.batches(report):
+            file.add(batch.num_rows, chunks_of(batch, columns))
+        file.finish()
     return {"warnings": report.warnings()}
 
 
-def write_files(
-    definition: Json,
-    stores: Specs,
-    target: str,
-    form: str,
-    cache: str,
-    separator: str = ",",
-    listing: str | None = None,
-) -> Json:
+@_on_table
+def write_files(table: Table, target: str, form: str, separator: str = ",") -> Json:
     """Write all rows as CSV or Parquet files to the folder `target`."""
     report = ReadReport()
-    with open_table(definition, specs_from_json(stores), cache, listing) as table, space(target):
+    with space(target):
         if form == "csv":
             names = write_csv(table.schema, table.batches(report), Path(target), separator)
         else:
@@ -95,16 +98,6 @@ def frame_to_parquet(frame: str, target: str, row_group_size: int | None = None)
         return {"files": write_parquet(schema, batches, Path(target), row_group_size)}
 
 
-def profile(definition: Json, stores: Specs, cache: str, listing: str | None = None) -> Json:
-    """Return counts, extremes, mean and deviation of each column."""
-    with open_table(definition, specs_from_json(stores), cache, listing) as table:
-        return profile_of(table)
-
-
-def _columns(table: Table) -> list[Json]:
-    return [{"name": field.name, "type": _type_name(field.type)} for field in table.schema]
-
-
 def _type_name(kind: Any) -> str:
     """Return our name of a type, or Arrow's if we have none."""
     if pa.types.is_timestamp(kind):
@@ -121,5 +114,5 @@ VERBS = {
     "write_frame": write_frame,
     "write_files": write_files,
     "frame_to_parquet": frame_to_parquet,
-    "profile": profile,
+    "profile": _on_table(profile_of),
 }

@@ -68,7 +68,7 @@ class ParquetFiles:
         fragment = _FORMAT.make_fragment(str(file.fetch()), filesystem=_DISK)
         scanner = fragment.scanner(
             columns=scanned,
-            filter=_pushed(filters, own) if present == schema.names else None,
+            filter=_push_down(filters, own) if present == schema.names else None,
             batch_size=_ROWS,
             batch_readahead=2,
             fragment_readahead=1,
@@ -77,11 +77,11 @@ class ParquetFiles:
         try:
             for batch in scanner.to_batches():
                 if batch.num_rows:
-                    yield self._fitted(batch, schema, file.name)
+                    yield self._fit(batch, schema, file.name)
         except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable(file.name, error) from None
+            raise _reading_error(file.name, error) from None
 
-    def _fitted(self, batch: Any, schema: Any, file: str) -> Any:
+    def _fit(self, batch: Any, schema: Any, file: str) -> Any:
         arrays: list[Any] = []
         for field in schema:
             if field.name not in batch.schema.names:
@@ -96,14 +96,17 @@ class ParquetFiles:
         try:
             return arrow_parquet.read_schema(str(file.fetch()))
         except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable(file.name, error) from None
+            raise _reading_error(file.name, error) from None
 
 
 def _cast(values: Any, wanted: Any, column: str, file: str) -> Any:
     if values.type == wanted:
         return values
     try:
-        return pc.cast(values, wanted, safe=not _is_coarser(wanted, values.type))
+        # Finer digits of times are truncated, as everywhere.
+        times = pa.types.is_timestamp(wanted) and pa.types.is_timestamp(values.type)
+        is_coarser = times and _UNITS.index(wanted.unit) < _UNITS.index(values.type.unit)
+        return pc.cast(values, wanted, safe=not is_coarser)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise InvalidInput(
             f"column {column!r} is {values.type} in {file} and {wanted} in the first file",
@@ -111,13 +114,7 @@ def _cast(values: Any, wanted: Any, column: str, file: str) -> Any:
         ) from None
 
 
-def _is_coarser(wanted: Any, given: Any) -> bool:
-    """Return whether the wanted time unit is coarser: then finer digits are truncated, as everywhere."""
-    times = pa.types.is_timestamp(wanted) and pa.types.is_timestamp(given)
-    return times and _UNITS.index(wanted.unit) < _UNITS.index(given.unit)
-
-
-def _pushed(filters: list[Expression], schema: Any) -> Any:
+def _push_down(filters: list[Expression], schema: Any) -> Any:
     """Return the filters that Arrow can compare with statistics: a column and a constant of its own type."""
     combined: Any = None
     for expression in filters:
@@ -154,7 +151,7 @@ def _comparable(value: Any, kind: Any) -> bool:
     return number and (pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))
 
 
-def _unreadable(name: str, error: Exception) -> InvalidInput:
+def _reading_error(name: str, error: Exception) -> InvalidInput:
     return InvalidInput(
         f"{name} cannot be read as Parquet: {error}",
         "is it a complete Parquet file? a pattern excludes others: (datastore, 'folder/**/*.parquet')",

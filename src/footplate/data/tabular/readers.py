@@ -72,7 +72,8 @@ class _Delimited:
             raise InvalidInput(f"{files[0].name} is empty", "a delimited file has at least one line")
         requested: dict[str, Json] = definition.get("types") or {}
         _check_types(requested, self._text.names)
-        self.inferred = self._inferred(requested, definition.get("inferred")) if form.get("infer_types", True) else {}
+        infers = form.get("infer_types", True)
+        self.inferred = self._infer_types(requested, definition.get("inferred")) if infers else {}
         self._types = {
             name: requested.get(name) or self.inferred.get(name) or {"type": "string"} for name in self._text.names
         }
@@ -87,7 +88,8 @@ class _Delimited:
             # Convert the filters' columns first, and the others only for the rows that pass.
             converted = {name: self._convert(batch, name, file, report) for name in tested}
             if filters:
-                passing = _passing(filters, converted, batch.num_rows)
+                masks = [evaluate(part, converted, batch.num_rows) for part in filters]
+                passing = functools.reduce(pc.and_, masks)
                 batch = batch.filter(passing)  # noqa: PLW2901
                 converted = {name: values.filter(passing) for name, values in converted.items()}
             if batch.num_rows:
@@ -97,7 +99,7 @@ class _Delimited:
     def _convert(self, batch: Any, name: str, file: str, report: ReadReport) -> Any:
         return convert_column(batch.column(name), self._types[name], name, file, report)
 
-    def _inferred(self, requested: dict[str, Json], stored: dict[str, Json] | None) -> dict[str, Json]:
+    def _infer_types(self, requested: dict[str, Json], stored: dict[str, Json] | None) -> dict[str, Json]:
         if stored is not None:
             return stored
         batches = list(self._sample())
@@ -143,11 +145,6 @@ class _Typed:
                 for c in columns
             ]
             yield pa.record_batch(arrays, columns)
-
-
-def _passing(filters: list[Expression], columns: dict[str, Any], rows: int) -> Any:
-    masks = [evaluate(part, columns, rows) for part in filters]
-    return functools.reduce(pc.and_, masks)
 
 
 def convert_column(values: Any, wanted: Json, column: str, file: str, report: ReadReport) -> Any:

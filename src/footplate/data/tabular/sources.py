@@ -44,7 +44,7 @@ def open_table(
         with _translating_errors():
             yield Table(definition, database=_database(definition, stores))
         return
-    items = _pinned_items(definition, listing) if listing else _current_items(definition, stores)
+    items = _read_pinned_items(definition, listing) if listing else _find_current_items(definition, stores)
     with contextlib.closing(_CachedFiles(cache)) as fetched, _translating_errors():
         yield Table(definition, _files(items, stores, fetched))
 
@@ -60,7 +60,7 @@ def _translating_errors() -> Generator[None, None, None]:
         ) from error
 
 
-def _current_items(definition: Json, stores: Stores) -> list[Item]:
+def _find_current_items(definition: Json, stores: Stores) -> list[Item]:
     """Return the files in the order of the sources; those of one source are sorted, since stores list in no order."""
     items: dict[tuple[str, str], Item] = {}
     for source in sources_of(definition):
@@ -69,7 +69,7 @@ def _current_items(definition: Json, stores: Stores) -> list[Item]:
     return list(items.values())
 
 
-def _pinned_items(definition: Json, listing: str) -> list[Item]:
+def _read_pinned_items(definition: Json, listing: str) -> list[Item]:
     """Return the items of a listing in the same order, although it does not record which source found them."""
     sources = list(sources_of(definition))
 
@@ -166,6 +166,5 @@ def _database(definition: Json, stores: Stores) -> str:
             f"datastore {source['datastore']!r} is not a database",
             "use one of Datastore.register_sql_database, register_azure_sql_database, register_azure_postgre_sql",
         )
-    return importlib.import_module("footplate.data.tabular.sql").database_url(
-        spec
-    )  # SQLAlchemy, needed for queries only
+    sql = importlib.import_module("footplate.data.tabular.sql")  # with SQLAlchemy, which only queries need
+    return sql.database_url(spec)

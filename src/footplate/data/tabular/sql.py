@@ -72,7 +72,7 @@ class Query:
             yield pa.record_batch(arrays, schema=schema)
 
     def _blocks(self, rows: int) -> Iterator[tuple[list[Any], list[str]]]:
-        with self._connected() as connection:
+        with self._connect() as connection:
             try:
                 self._limit(connection)
                 # Run the text verbatim: `:name` is not a parameter, and `%` needs no escaping.
@@ -89,7 +89,7 @@ class Query:
                 why = getattr(error, "orig", None) or type(error).__name__
                 raise InvalidInput(f"the query failed: {why}", f"the query was: {self._text[:500]}") from None
 
-    def _connected(self) -> sa.Connection:
+    def _connect(self) -> sa.Connection:
         try:
             return self._engine.connect()
         except SQLAlchemyError as error:

@@ -24,27 +24,20 @@ def write_csv(schema: Any, batches: Iterable[Any], folder: Path, separator: str 
     """Write `part-00000.csv` and so on; at least one, with the header. Return the names."""
     flat = pa.schema([(field.name, _flat_type(field.type)) for field in schema])
     options = arrow_csv.WriteOptions(delimiter=separator)
-
-    def opened(path: str) -> Any:
-        return arrow_csv.CSVWriter(path, flat, write_options=options)
-
-    return _write((_flat(batch, flat) for batch in batches), folder, ".csv", opened)
+    rows = (_flatten(batch, flat) for batch in batches)
+    return _write(rows, folder, ".csv", lambda path: arrow_csv.CSVWriter(path, flat, write_options=options))
 
 
 def write_parquet(schema: Any, batches: Iterable[Any], folder: Path, row_group_size: int | None = None) -> list[str]:
     writing: Any = {"row_group_size": row_group_size} if row_group_size else {}
-
-    def opened(path: str) -> Any:
-        return arrow_parquet.ParquetWriter(path, schema)
-
-    return _write(batches, folder, ".parquet", opened, writing)
+    return _write(batches, folder, ".parquet", lambda path: arrow_parquet.ParquetWriter(path, schema), writing)
 
 
 def _write(
     batches: Iterable[Any],
     folder: Path,
     suffix: str,
-    opened: Callable[[str], Any],
+    open_writer: Callable[[str], Any],
     writing: dict[str, Any] | None = None,
 ) -> list[str]:
     folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +47,7 @@ def _write(
     while following is not None or not names:
         name = f"part-{len(names):05d}{suffix}"
         with _whole(folder / name) as path:
-            with opened(path) as writer:
+            with open_writer(path) as writer:
                 while following is not None:
                     writer.write_batch(following, **(writing or {}))
                     following = next(rows, None)
@@ -80,13 +73,13 @@ def _flat_type(kind: Any) -> Any:
     return kind if fits and not types.is_duration(kind) else pa.string()
 
 
-def _flat(batch: Any, schema: Any) -> Any:
+def _flatten(batch: Any, schema: Any) -> Any:
     return pa.record_batch(
-        [_flat_array(values, field.type) for values, field in zip(batch.columns, schema)], schema=schema
+        [_flatten_array(values, field.type) for values, field in zip(batch.columns, schema)], schema=schema
     )
 
 
-def _flat_array(values: Any, wanted: Any) -> Any:
+def _flatten_array(values: Any, wanted: Any) -> Any:
     """Write values that CSV cannot represent as JSON, or as their own text."""
     if values.type == wanted:
         return values

@@ -54,11 +54,11 @@ class S3Signer:
 
     def sign(self, method: str, path: str, query: Mapping[str, str], length: int) -> SignedRequest:
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        place = urllib.parse.urlsplit(f"{self._base}/{_quoted(join(self._prefix, path))}")
+        place = urllib.parse.urlsplit(f"{self._base}/{_quote(join(self._prefix, path))}")
         headers = {"host": place.netloc, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": moment}
         if self._session:
             headers["x-amz-security-token"] = self._session
-        query_text = "&".join(f"{_quoted(name, '')}={_quoted(query[name], '')}" for name in sorted(query))
+        query_text = "&".join(f"{_quote(name, '')}={_quote(query[name], '')}" for name in sorted(query))
         signed = ";".join(sorted(headers))
         scope = f"{moment[:8]}/{self._region}/s3/aws4_request"
         header_lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
@@ -88,7 +88,7 @@ class AzureSigner:
         return bool({"key", "sas", "token"} & spec.credentials.keys())
 
     def sign(self, method: str, path: str, query: Mapping[str, str], length: int) -> SignedRequest:
-        place = urllib.parse.urlsplit(f"{self._base}/{_quoted(join(self._prefix, path))}")
+        place = urllib.parse.urlsplit(f"{self._base}/{_quote(join(self._prefix, path))}")
         headers = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": _AZURE_VERSION}
         query_text = urllib.parse.urlencode(query)
         if "key" in self._secrets:
@@ -114,5 +114,5 @@ def _hmac(key: bytes, text: str) -> bytes:
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
-def _quoted(text: str, safe: str = "/") -> str:
+def _quote(text: str, safe: str = "/") -> str:
     return urllib.parse.quote(text, safe=f"{safe}-_.~", errors="surrogateescape")

@@ -15,13 +15,13 @@ import pytest
 import sqlalchemy as sa
 
 from footplate.data.tabular.engine import Table
-from footplate.data.tabular.files import SourceFile, local_file
+from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sql import database_url
 from footplate.domain.data import StoreSpec
 from footplate.errors import InvalidInput, Unavailable
 from support.postgres import PostgresServer
-from support.table_tools import field, op, rows, where, written
+from support.table_tools import field, local_file, op, rows, where, written
 
 
 def definition(
@@ -128,7 +128,7 @@ def test_parquet_times_of_other_units(tmp_path: Path) -> None:
 def test_repeated_column_names(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "a.parquet")
     with pytest.raises(InvalidInput, match="2 columns are named 'a'"):
-        Table(definition("parquet"), [local_file(tmp_path / "a.parquet")])
+        Table(definition("parquet"), [local_file(tmp_path / "a.parquet", "/a.parquet")])
 
 
 def test_filters_on_float16_are_not_pushed_to_arrow(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ SCRIPT = """
 import os, resource, sys
 from pathlib import Path
 from footplate.data.tabular.engine import Table
-from footplate.data.tabular.files import local_file
+from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular import parquet, writers
 
 kind, source, target, allowed = sys.argv[1:]
@@ -31,7 +31,8 @@ try:
 except MemoryError:
     pass
 where = {"op": ">=", "args": [{"field": "n"}, {"value": 990}]}
-table = Table({"format": {"kind": kind}, "steps": [{"do": "filter", "expression": where}]}, [local_file(Path(source))])
+file = SourceFile(source, lambda: Path(source))
+table = Table({"format": {"kind": kind}, "steps": [{"do": "filter", "expression": where}]}, [file])
 writers.write_parquet(table.schema, table.batches(), Path(target))
 """
 ROW = "{},some text that is not short {},{}.25,2020-01-31 10:00:00\n"
