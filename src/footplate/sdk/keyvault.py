@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
 from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _KINDS: Kinds = {"not_found": UserErrorException}
 

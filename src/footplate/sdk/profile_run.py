@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
+from footplate.domain.records import RunView
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.data.profile_config import INPUT, RESULT, ProfileConfig
+from footplate.sdk.handles import ExperimentHandle
 from footplate.sdk.run import ScriptRun
 from footplate.sdk.submission.scripts import submit_script
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.handles import ExperimentHandle
 
 JOB = "footplate.sdk.data.profile_run"
 

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from footplate import environ
 from footplate.domain.records import RunView
@@ -19,14 +19,11 @@ from footplate.sdk.compute import node_probe
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.experiment import Experiment
-from footplate.sdk.run import make_run
+from footplate.sdk.run import Run, make_run
 from footplate.sdk.session import user_name
 from footplate.sdk.submission.scripts import new_run_id, prepare_script
 from footplate.sdk.values.run_configuration_sections import PyTorchConfiguration
-
-if TYPE_CHECKING:
-    from footplate.sdk.run import Run
-    from footplate.sdk.workspace import Workspace
+from footplate.sdk.workspace import Workspace
 
 EXPERIMENT = "compute-check"
 _EARLY = ("Starting", "Preparing", "Queued", "Provisioning")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union, cast
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Union, cast
 
 from footplate.domain.orders import DataInput, DataOutput
+from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.dataset import Dataset, tuple_dataset
@@ -15,12 +16,9 @@ from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import PREFIX, DataPath, DataReference
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.checked_attributes import to_camel
 from footplate.sdk.values.run_configuration_sections import Data, DataReferenceConfiguration
-
-if TYPE_CHECKING:
-    from footplate.sdk.config.run_configuration import RunConfiguration
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 RESUME = "MODEL_LOCATION"
 PLACEHOLDER = "DatasetConsumptionConfig:"

@@ -9,17 +9,15 @@ from __future__ import annotations
 import copy
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 from footplate.sdk.environments.conda_dependencies import DEFAULT_PIP_PACKAGES, CondaDependencies, package_name
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import DockerSection, registry_from
 from footplate.sdk.exceptions import TrainingException, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.warn import warn_without_effect
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @dataclass(frozen=True)

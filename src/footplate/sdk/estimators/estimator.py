@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
+from footplate.domain.records import RunView
 from footplate.domain.targets import LOCAL
 from footplate.sdk.config.run_configuration import DEFAULT_MAX_SECONDS, RunConfiguration, distribute, target_name
 from footplate.sdk.config.script_run_config import ScriptRunConfig
+from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, list_of_strings
 from footplate.sdk.environments.environment import Environment
 from footplate.sdk.estimators import environment as environments
@@ -16,17 +18,13 @@ from footplate.sdk.estimators.distribution import check_counts, distributed_job
 from footplate.sdk.estimators.equivalent import equivalent
 from footplate.sdk.estimators.inputs import add_inputs, arguments, check_inputs
 from footplate.sdk.exceptions import TrainingException
+from footplate.sdk.handles import ExperimentHandle as Experiment
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.submission.scripts import submit_script
 from footplate.sdk.values.checked_attributes import nearest
 from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET, TensorflowConfiguration
 from footplate.sdk.values.warn import warn_caller
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.data.datastore_kinds import AbstractDatastore
-    from footplate.sdk.handles import ExperimentHandle as Experiment
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 @explained

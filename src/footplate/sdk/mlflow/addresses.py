@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Dict, NamedTuple, Tuple, Union
+from typing import Dict, NamedTuple, Tuple, Union
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from footplate import environ
 from footplate.domain.azure_variables import WORKSPACE_SCOPE
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session, open_session
-
-if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+from footplate.sdk.workspace import Workspace
 
 _WORKSPACE = re.compile(WORKSPACE_SCOPE.format("([^/]+)", "([^/]+)", "([^/]+)") + "(?:/|$)", re.IGNORECASE)
 _workspaces: Dict[Tuple[Session, str, str, str], Workspace] = {}
@@ -69,8 +67,6 @@ def open_workspace(address: str) -> Workspace:
 
     It is looked up once per server: MLflow opens its stores again for each file.
     """
-    from footplate.sdk.workspace import Workspace  # noqa: PLC0415  # MLflow loads this module; the rest follows on use
-
     parts = urlsplit(address)
     subscription_id, resource_group, name = map(unquote, _match(address, parts.path).groups())
     server = None if os.environ.get(environ.RUN_ID) else (parse_qs(parts.query).get("server") or [None])[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, List
+from typing import Any, ClassVar, List
 
 from mlflow.store.entities.paged_list import PagedList
 from mlflow.store.model_registry.rest_store import RestStore
@@ -23,9 +23,7 @@ from footplate.sdk.mlflow.rest import (
 )
 from footplate.sdk.models.model import Model, register_from_run
 from footplate.sdk.models.registered_model import KINDS
-
-if TYPE_CHECKING:
-    from footplate.sdk.workspace import Workspace
+from footplate.sdk.workspace import Workspace
 
 _mlflow_search: Any = search_utils
 _CAN_FILTER = hasattr(search_utils, "SearchModelVersionUtils")  # since MLflow 2

@@ -6,7 +6,7 @@ import atexit
 import inspect
 import json
 import os
-from typing import TYPE_CHECKING, Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mlflow.store.entities.paged_list import PagedList
 from mlflow.store.tracking.rest_store import RestStore
@@ -15,6 +15,7 @@ from mlflow.utils import search_utils
 from mlflow.utils.rest_utils import MlflowHostCreds
 
 from footplate import environ
+from footplate.domain.records import RunView
 from footplate.domain.runs import run_kinds
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.experiment import Experiment
@@ -33,10 +34,7 @@ from footplate.sdk.mlflow.run_views import (
 )
 from footplate.sdk.run import Run
 from footplate.sdk.runs import shipping as shipping  # registers what it does at exit, before this module does
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.workspace import Workspace
+from footplate.sdk.workspace import Workspace
 
 _QUIET = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
 """MLflow prints links to its own web page, which does not exist here; versions before 3 cannot be stopped."""

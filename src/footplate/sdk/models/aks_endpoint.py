@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, Mapping, Optional, Sequence, Type
 
 from footplate.domain.serving.endpoints import FAILED, READY, STARTING, ServiceSettings, VersionSpec, VersionView
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying, webservice_kinds
 from footplate.sdk.models.deployed_service import KINDS
 from footplate.sdk.models.deployment_configuration import AksEndpointDeploymentConfiguration
+from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.models.inference_config import InferenceConfig
-    from footplate.sdk.models.model import Model
 
 
 class EndpointVersion:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from footplate.domain.serving.endpoints import READY, EndpointView, VersionSpec, VersionView
 from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 

@@ -7,10 +7,10 @@ import importlib.util
 import os
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
 from footplate.domain.runs.run_kinds import kind_of
-from footplate.domain.serving.endpoints import Replicas, VersionSpec
+from footplate.domain.serving.endpoints import EndpointView, Replicas, VersionSpec
 from footplate.domain.serving.frameworks import MODULES, codeless_framework, packages_for
 from footplate.domain.specs import EnvironmentSpec
 from footplate.domain.targets import LOCAL
@@ -18,6 +18,7 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
 from footplate.sdk.environments.unused import unused_settings
 from footplate.sdk.exceptions import Kinds, UserErrorException, WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
     AksEndpointDeploymentConfiguration,
@@ -26,15 +27,11 @@ from footplate.sdk.models.deployment_configuration import (
     chosen_keys,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.registered_model import RegisteredModel as Model
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.warn import warn_without_effect
-
-if TYPE_CHECKING:
-    from footplate.domain.serving.endpoints import EndpointView
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
-    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 NO_CODE: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": UserErrorException}

@@ -8,12 +8,12 @@ import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.values.labels import matches, texts
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
 from footplate.sdk import blob_transfer
+from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.exceptions import (
     Kinds,
     ModelNotFoundException,
@@ -17,18 +18,17 @@ from footplate.sdk.exceptions import (
     UserErrorException,
     WebserviceException,
 )
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.job_workspace import workspace_of_job
 from footplate.sdk.models import model_cache
+from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
+from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.registered_model import KINDS, RegisteredModel
 from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind, local_files, registration
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.data.base import AbstractDataset
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
-    from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
-    from footplate.sdk.models.inference_config import InferenceConfig
     from footplate.sdk.models.packaging import ModelPackage
     from footplate.sdk.models.profiling import ModelProfile
     from footplate.sdk.models.webservice import Webservice

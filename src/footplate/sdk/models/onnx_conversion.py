@@ -9,7 +9,7 @@ import json
 import os
 import re
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, cast
+from typing import Any, Dict, List, Optional, Sequence, cast
 
 from footplate.domain.orders import Lock
 from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework
@@ -20,11 +20,9 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.exceptions import ActivityFailedException, UserErrorException
 from footplate.sdk.handles import ExperimentHandle
 from footplate.sdk.models.deploying import version_spec
+from footplate.sdk.models.registered_model import RegisteredModel as Model
 from footplate.sdk.runs.controlled_run import ControlledRun
 from footplate.sdk.submission.scripts import submit_script
-
-if TYPE_CHECKING:
-    from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 EXPERIMENT = "onnx-conversions"
 SAMPLE = "sample.json"

@@ -29,6 +29,7 @@ from footplate.domain.serving.endpoints import VersionSpec
 from footplate.domain.serving.frameworks import FRAMEWORKS, codeless_framework
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models import dockerfile
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.inference_config import InferenceConfig
@@ -36,7 +37,6 @@ from footplate.sdk.runs import snapshots
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 ENGINES = ("podman", "docker")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, ca
 from urllib.parse import urlsplit
 
 from footplate.sdk.exceptions import UserErrorException, WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models import deploying
 from footplate.sdk.models.deployment_configuration import AksServiceDeploymentConfiguration
 from footplate.sdk.models.webservice import Webservice, service_of
@@ -17,7 +18,6 @@ from footplate.sdk.values.timestamps import utc_text
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
     from footplate.sdk.models.registered_model import RegisteredModel as Model
 
 LEAST_QUERIES = 100

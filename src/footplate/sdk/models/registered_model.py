@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.records import ModelView
 from footplate.sdk import blob_transfer
+from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.display import notebooks
 from footplate.sdk.display.status_line import transferring
 from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.models.signature import SIGNATURE, signature_change
+from footplate.sdk.runs.controlled_run import ControlledRun as Run
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_text, utc_time
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.data.base import AbstractDataset
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
-    from footplate.sdk.runs.controlled_run import ControlledRun as Run
 
 KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
 
 from footplate.api import LONG_POLL
 from footplate.domain.serving.endpoints import BROKEN, TRANSITIONING, EndpointView, VersionSpec
 from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models import deploying, service_call
 from footplate.sdk.models.deployed_service import KINDS, DeployedService, show
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
+from footplate.sdk.models.image import ContainerImageConfig, Image
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.values.labels import matches
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
-    from footplate.sdk.models.image import ContainerImageConfig, Image
 
 S = TypeVar("S", bound="Webservice")
 

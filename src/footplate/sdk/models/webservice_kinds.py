@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
@@ -16,13 +16,11 @@ from footplate.sdk.models.deployment_configuration import (
     LocalWebserviceDeploymentConfiguration,
     WebserviceDeploymentConfiguration,
 )
+from footplate.sdk.models.image import ContainerImage
 from footplate.sdk.models.inference_config import InferenceConfig
+from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice, service_of
 from footplate.sdk.values.wrong_types import explained
-
-if TYPE_CHECKING:
-    from footplate.sdk.models.image import ContainerImage
-    from footplate.sdk.models.model import Model
 
 _LOCAL_STATES = {TRANSITIONING: "deploying", HEALTHY: "running", BROKEN: "failed", UNHEALTHY: "failed"}
 

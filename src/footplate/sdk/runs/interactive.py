@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from footplate.domain.records import RunView
 from footplate.domain.runs.run_kinds import INTERACTIVE
 from footplate.domain.specs import RunSpec
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import heartbeat, snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.values.labels import texts
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 OUTPUTS = "./outputs"
 MOST_CHILDREN = 100

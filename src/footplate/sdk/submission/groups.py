@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from footplate.domain.records import RunView
 from footplate.domain.runs.run_kinds import GROUP
 from footplate.domain.specs import ControllerSpec, RunSpec
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.submission.scripts import PreparedScript, new_run_id, prepare_script
 from footplate.sdk.values.labels import texts
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 CONTROLLER = "completes_with_children"
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from footplate.domain.specs import RunSpec
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.exceptions import ComputeTargetException, RunConfigurationException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET
-
-if TYPE_CHECKING:
-    from footplate.sdk.config.run_configuration import RunConfiguration
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 
 def place(workspace: Workspace, spec: RunSpec, config: RunConfiguration) -> RunSpec:

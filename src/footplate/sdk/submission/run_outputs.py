@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING
 
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.references import DataPath
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.runs import files
-
-if TYPE_CHECKING:
-    from footplate.sdk.handles import WorkspaceHandle as Workspace
 
 _OUTPUTS = "outputs"
 

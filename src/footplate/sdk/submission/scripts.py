@@ -9,22 +9,20 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from footplate.domain.records import RunView
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import RunSpec
 from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, list_arguments, to_run_spec
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
+from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.submission import on_demand
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 RERUN_OF = "footplate.rerun_of"
 """The property that links a rerun to the original run."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Set
+from typing import Any, List, Mapping, Optional, Sequence, Set
 
+from footplate.domain.records import RunView
 from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.search_space import to_arguments
 from footplate.domain.tuning.sweeps import SweepSpec, controller_of
@@ -11,16 +12,13 @@ from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.handles import HYPERDRIVE
+from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.submission.scripts import new_run_id, prepare_script
 from footplate.sdk.tuning.config import HyperDriveConfig
 from footplate.sdk.tuning.warm_start import with_past
 from footplate.sdk.values.labels import texts
-
-if TYPE_CHECKING:
-    from footplate.domain.records import RunView
-    from footplate.sdk.handles import ExperimentHandle as Experiment
 
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
 
