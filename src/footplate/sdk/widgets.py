@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, Optional
 
-from footplate.domain.runs.run_status import shown
+from footplate.domain.runs.run_status import visible_status
 from footplate.sdk.run import Run
 from footplate.sdk.values.wrong_types import explained
 
@@ -35,7 +35,7 @@ class RunDetails:
         """
         self._run.get_status()
         if not _display(self._run):
-            status = shown(self._run.view.status, self._run.view.waiting)
+            status = visible_status(self._run.view.status, self._run.view.waiting)
             print(f"Run {self._run.id}: {status}; follow it with: footplate runs logs -f {self._run.id}")
 
     def get_widget_data(self, widget_settings: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:

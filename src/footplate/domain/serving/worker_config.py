@@ -6,7 +6,7 @@ All replicas of a version share one file: `{replica}` in the path of the socket 
 from __future__ import annotations
 
 import json
-import os
+import posixpath
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, Optional, Tuple
 
@@ -53,6 +53,6 @@ class WorkerConfig:
     def decode(text: bytes, folder: str) -> WorkerConfig:
         """Return the configuration that is in `folder`, with absolute paths of models."""
         config = from_json(WorkerConfig, json.loads(text))
-        models = tuple(replace(model, path=os.path.join(folder, model.path)) for model in config.models)
-        root = None if config.model_root is None else os.path.join(folder, config.model_root)
+        models = tuple(replace(model, path=posixpath.join(folder, model.path)) for model in config.models)
+        root = None if config.model_root is None else posixpath.join(folder, config.model_root)
         return replace(config, models=models, model_root=root)
