@@ -26,7 +26,7 @@ from footplate.errors import NotAllowed, Unavailable
 from footplate.testing.waiting import wait_until
 
 PACKAGE = Path(footplate.__file__).parent
-ASK = "from footplate.client import connect; print(connect().get('/server')['pid'])"
+ASK = "from footplate.client import connect; print(connect().request('GET', '/server').json()['pid'])"
 
 
 def is_alive(pid: int) -> bool:
@@ -58,9 +58,11 @@ def cli(*arguments: str) -> subprocess.CompletedProcess[str]:
 def new_run(transport: Transport) -> str:
     """Create an interactive run: something to wait for."""
     names = {"name": "testing", "subscription_id": "s", "resource_group": "g", "if_exists": "return"}
-    workspace = transport.post("/workspaces", names)["id"]
+    workspace = transport.request("POST", "/workspaces", json=names).json()["id"]
     run = f"r{uuid.uuid4().hex[:8]}"
-    transport.post(f"/workspaces/{workspace}/runs", {"id": run, "spec": {"experiment": "e", "kind": "interactive"}})
+    transport.request(
+        "POST", f"/workspaces/{workspace}/runs", json={"id": run, "spec": {"experiment": "e", "kind": "interactive"}}
+    ).json()
     return run
 
 
@@ -89,7 +91,7 @@ def open_files(pid: int) -> list[str]:
 def test_server_is_detached_from_its_starter(home, tmp_path):
     with open(tmp_path / "of the starter", "w") as file:
         os.set_inheritable(file.fileno(), True)
-        pid = connect().get("/server")["pid"]
+        pid = connect().request("GET", "/server").json()["pid"]
         assert file.name not in open_files(pid)
     status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     parent, session = int(status[1]), int(status[3])
@@ -110,7 +112,7 @@ def test_all_files_of_the_server_are_private(home):
 
 
 def test_second_server_in_the_foreground_fails(home):
-    pid = connect().get("/server")["pid"]
+    pid = connect().request("GET", "/server").json()["pid"]
     done = cli("server", "--host", "127.0.0.1", "--port", "0")
     assert done.returncode == 1
     assert f"runs already (pid {pid})" in done.stderr
@@ -143,7 +145,7 @@ def test_server_of_another_version_is_replaced(home, other_version):
     old = start_other_version(other_version)
     assert homes.read_record(str(home))["version"] == "0.0.1"
     transport = connect()
-    told = transport.get("/server")
+    told = transport.request("GET", "/server").json()
     assert (told["version"], told["pid"] != old) == (footplate.__version__, True)
     wait_until(lambda: not is_alive(old))
     assert servers_of(home) == [told["pid"]]
@@ -152,8 +154,8 @@ def test_server_of_another_version_is_replaced(home, other_version):
 def test_job_does_not_replace_the_server(home, other_version, monkeypatch):
     old = start_other_version(other_version)
     monkeypatch.setenv("FOOTPLATE_RUN_ID", "some-run")
-    assert connect().get("/server")["pid"] == old
-    assert connect(endpoint=f"unix://{home}/socket/server.sock").get("/server")["version"] == "0.0.1"
+    assert connect().request("GET", "/server").json()["pid"] == old
+    assert connect(endpoint=f"unix://{home}/socket/server.sock").request("GET", "/server").json()["version"] == "0.0.1"
 
 
 # ── Killed ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -163,24 +165,26 @@ def test_next_call_restarts_a_killed_server(home):
     transport = connect()
     run = new_run(transport)
     for _ in range(2):
-        before = transport.get("/server")["pid"]
+        before = transport.request("GET", "/server").json()["pid"]
         os.kill(before, signal.SIGKILL)
-        assert transport.get(f"/runs/{run}")["id"] == run
-        assert transport.get("/server")["pid"] != before
+        assert transport.request("GET", f"/runs/{run}").json()["id"] == run
+        assert transport.request("GET", "/server").json()["pid"] != before
 
 
 def test_wait_continues_when_the_server_is_killed(home):
     transport = connect()
     run = new_run(transport)
-    version = transport.get(f"/runs/{run}")["version"]
+    version = transport.request("GET", f"/runs/{run}").json()["version"]
     seen: list[dict] = []
     waiter = threading.Thread(
-        target=lambda: seen.append(connect().get(f"/runs/{run}", {"version": version, "wait": 30}))
+        target=lambda: seen.append(
+            connect().request("GET", f"/runs/{run}", query={"version": version, "wait": 30}).json()
+        )
     )
     waiter.start()
     time.sleep(0.5)
     os.kill(server_pid(home), signal.SIGKILL)
-    transport.post(f"/runs/{run}/complete")
+    transport.request("POST", f"/runs/{run}/complete").json()
     waiter.join(120)
     assert [view["status"] for view in seen] == ["Completed"]
 
@@ -208,7 +212,7 @@ def test_job_with_nothing_installed_restarts_the_server(home):
     assert done.returncode == 0, done.stderr
     after = homes.read_record(str(home))
     assert (after["pid"], after["python"]) == (int(done.stdout), recorded["python"])
-    assert transport.get("/server")["pid"] == after["pid"] != before
+    assert transport.request("GET", "/server").json()["pid"] == after["pid"] != before
     environment = Path(f"/proc/{after['pid']}/environ").read_bytes()
     assert b"RUN_ID" not in environment
     assert b"FOOTPLATE_ENDPOINT" not in environment
@@ -237,7 +241,7 @@ def test_a_server_killed_while_it_starts_is_started_again(home):
     killer.start()
     transport = connect()
     killer.join(60)
-    assert transport.get("/server")["pid"] not in killed
+    assert transport.request("GET", "/server").json()["pid"] not in killed
 
 
 # ── Idle ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,10 +250,10 @@ def test_a_server_killed_while_it_starts_is_started_again(home):
 def test_idle_server_stops_and_is_restarted(home, monkeypatch):
     monkeypatch.setenv("FOOTPLATE_IDLE_SECONDS", "0.5")
     transport = connect()
-    first = transport.get("/server")["pid"]
+    first = transport.request("GET", "/server").json()["pid"]
     wait_until(lambda: not is_alive(first))
     assert not (home / "socket" / "server.sock").exists()
-    assert transport.get("/server")["pid"] != first
+    assert transport.request("GET", "/server").json()["pid"] != first
 
 
 # The real process, with services whose number of active runs is read from a file.
@@ -282,14 +286,14 @@ def test_server_with_an_active_run_is_not_idle(home):
     wait_until((home / "socket" / "server.sock").exists)
     time.sleep(2)
     assert server.poll() is None
-    assert Transport(f"unix://{home}/socket/server.sock").get("/server")["active_runs"] == 1
+    assert Transport(f"unix://{home}/socket/server.sock").request("GET", "/server").json()["active_runs"] == 1
     (home / "logs" / "active").write_text("0")
     assert server.wait(120) == 0
 
 
 def test_server_whose_home_is_deleted_stops():
     home = tempfile.mkdtemp(prefix="h", dir="/tmp")
-    pid = connect(home=home).get("/server")["pid"]
+    pid = connect(home=home).request("GET", "/server").json()["pid"]
     shutil.rmtree(home)
     wait_until(lambda: not is_alive(pid))
 
@@ -301,10 +305,14 @@ def test_server_whose_home_is_deleted_stops():
 def test_stop_does_not_wait_for_long_polls_and_they_continue(home, how):
     transport = connect()
     run, pid = new_run(transport), server_pid(home)
-    version = transport.get(f"/runs/{run}")["version"]
+    version = transport.request("GET", f"/runs/{run}").json()["version"]
     seen: list[dict] = []
     waiters = [
-        threading.Thread(target=lambda: seen.append(connect().get(f"/runs/{run}", {"version": version, "wait": 30})))
+        threading.Thread(
+            target=lambda: seen.append(
+                connect().request("GET", f"/runs/{run}", query={"version": version, "wait": 30}).json()
+            )
+        )
         for _ in range(5)
     ]
     for waiter in waiters:
@@ -312,12 +320,12 @@ def test_stop_does_not_wait_for_long_polls_and_they_continue(home, how):
     time.sleep(0.5)
     begun = time.monotonic()
     if how == "request":
-        transport.post("/server/stop")
+        transport.request("POST", "/server/stop").json()
     else:
         os.kill(pid, getattr(signal, how))
     wait_until(lambda: not is_alive(pid))
     assert time.monotonic() - begun < 25, "it does not wait for requests that wait"
-    connect().post(f"/runs/{run}/complete")
+    connect().request("POST", f"/runs/{run}/complete").json()
     for waiter in waiters:
         waiter.join(120)
     assert [view["status"] for view in seen] == ["Completed"] * 5
@@ -326,7 +334,7 @@ def test_stop_does_not_wait_for_long_polls_and_they_continue(home, how):
 
 
 def test_hung_server_is_killed(home):
-    pid = connect().get("/server")["pid"]
+    pid = connect().request("GET", "/server").json()["pid"]
     os.kill(pid, signal.SIGSTOP)
     assert launcher.stop_server(str(home), patience=0.5) is True
     wait_until(lambda: not is_alive(pid))
@@ -348,11 +356,11 @@ def team(home: Path) -> Iterator[str]:
 
 def test_tcp_without_a_token_is_403_and_with_it_200(home, team):
     with pytest.raises(NotAllowed):
-        Transport(team).get("/server")
+        Transport(team).request("GET", "/server").json()
     with pytest.raises(NotAllowed):
-        Transport(team, "wrong").get("/server")
+        Transport(team, "wrong").request("GET", "/server").json()
     token = (home / "token").read_text().strip()
-    told = Transport(team, token).get("/server")
+    told = Transport(team, token).request("GET", "/server").json()
     assert (told["home"], told["blobs"]) == (str(home), None)
     assert stat.S_IMODE(os.stat(home / "token").st_mode) == 0o600
     log = (home / "logs" / "server.log").read_text()
@@ -361,7 +369,7 @@ def test_tcp_without_a_token_is_403_and_with_it_200(home, team):
 
 
 def test_unix_socket_also_exists_and_needs_no_token(home, team):
-    assert connect().get("/server")["blobs"] == str(home / "blobs")
+    assert connect().request("GET", "/server").json()["blobs"] == str(home / "blobs")
 
 
 def test_clients_wait_for_a_server_restart(home):
@@ -369,13 +377,13 @@ def test_clients_wait_for_a_server_restart(home):
     first = subprocess.Popen(argv, stderr=subprocess.DEVNULL)
     wait_until((home / "socket" / "server.sock").exists)
     transport = connect()
-    assert transport.get("/server")["pid"] == first.pid
+    assert transport.request("GET", "/server").json()["pid"] == first.pid
     first.kill()
     first.wait()
     again = threading.Timer(0.5, lambda: started.append(subprocess.Popen(argv, stderr=subprocess.DEVNULL)))
     started: list[subprocess.Popen[bytes]] = []
     again.start()
-    assert transport.get("/server")["pid"] == started[0].pid
+    assert transport.request("GET", "/server").json()["pid"] == started[0].pid
     started[0].terminate()
     assert started[0].wait(120) == 0
 
@@ -386,7 +394,7 @@ def test_clients_do_not_start_a_server_that_was_started_by_hand(home, team):
     with pytest.raises(Unavailable, match="started by hand"):
         connect()
     assert cli("server", "start").returncode == 0
-    assert connect().get("/server")["home"] == str(home)
+    assert connect().request("GET", "/server").json()["home"] == str(home)
 
 
 # ── Odd homes and the commands ────────────────────────────────────────────────────────────────────────────────────────
@@ -399,10 +407,10 @@ def test_unsuitable_homes_are_rejected(name, monkeypatch):
     monkeypatch.setenv("FOOTPLATE_HOME", str(home))
     try:
         transport = connect()
-        pid = transport.get("/server")["pid"]
+        pid = transport.request("GET", "/server").json()["pid"]
         assert stat.S_IMODE(os.stat(home).st_mode) == 0o700
         os.kill(pid, signal.SIGKILL)
-        assert connect(endpoint=transport.endpoint).get("/server")["pid"] != pid
+        assert connect(endpoint=transport.endpoint).request("GET", "/server").json()["pid"] != pid
         assert launcher.server_status(str(home))["running"] is True
     finally:
         launcher.stop_server(str(home))

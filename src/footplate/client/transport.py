@@ -119,32 +119,6 @@ class Transport:
 
     # ── Requests ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def get(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Any:
-        return self.request("GET", path, query=query, timeout=timeout).json()
-
-    def post(
-        self, path: str, json: Any = None, *, query: Optional[Query] = None, timeout: Optional[float] = None
-    ) -> Any:
-        return self.request("POST", path, query=query, json=json, timeout=timeout).json()
-
-    def put(
-        self,
-        path: str,
-        json: Any = None,
-        *,
-        query: Optional[Query] = None,
-        body: Optional[Body] = None,
-        length: Optional[int] = None,
-        timeout: Optional[float] = None,
-    ) -> Any:
-        return self.request("PUT", path, query=query, json=json, body=body, length=length, timeout=timeout).json()
-
-    def patch(self, path: str, json: Any = None, *, timeout: Optional[float] = None) -> Any:
-        return self.request("PATCH", path, json=json, timeout=timeout).json()
-
-    def delete(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Any:
-        return self.request("DELETE", path, query=query, timeout=timeout).json()
-
     def request(
         self,
         method: str,

@@ -23,11 +23,10 @@ def expected_reaches() -> dict[tuple[str, str], Reach]:
 
     They are a second statement, which a commit changes in sight of its reviewers.
     """
-    rights = re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", (REFERENCE / "rights.md").read_text(), re.MULTILINE)
+    rights_page, http_page = ((REFERENCE / name).read_text() for name in ("rights.md", "http.md"))
+    rights = re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", rights_page, re.MULTILINE)
     reach_of = {name: Reach(reach) for name, reach in rights}
-    lines = re.findall(
-        r"^(?:### |- right: \[)([A-Z_]+)(?:\]| (/.*))", (REFERENCE / "http.md").read_text(), re.MULTILINE
-    )
+    lines = re.findall(r"^(?:### |- right: \[)([A-Z_]+)(?:\]| (/.*))", http_page, re.MULTILINE)
     return {(method, path): reach_of[right] for (method, path), (right, _) in zip(lines[::2], lines[1::2], strict=True)}
 
 
