@@ -252,7 +252,7 @@ class _PlayedAgent:
 
     def start(self) -> None:
         self._api.join(self.run, 0, attempt=self._attempt, host="played", address="127.0.0.1", info={})
-        self._api.prepared(self.run, 0, ports=[], attempt=self._attempt)
+        self._api.report_prepared(self.run, 0, ports=[], attempt=self._attempt)
         self._api.report(self.run, 0, "started", attempt=self._attempt)
 
     def beat(self) -> float:

@@ -53,36 +53,52 @@ class ApiNoun:
     def __init__(self, transport: Requester) -> None:
         self._transport = transport
 
-    def _get(self, template: str, query: Optional[Query] = None, timeout: Optional[float] = None, **path: Any) -> Any:
-        return self._transport.request("GET", _filled(template, path), query=query, timeout=timeout).json()
+    def _send(
+        self,
+        method: str,
+        template: str,
+        query: Optional[Query] = None,
+        json: Any = None,
+        body: Any = None,
+        timeout: Optional[float] = None,
+        **path: Any,
+    ) -> Any:
+        """Send a request and return its response as JSON."""
+        filled = _fill(template, path)
+        return self._transport.request(method, filled, query=query, json=json, body=body, timeout=timeout).json()
 
-    def _post(self, template: str, json: Any = None, timeout: Optional[float] = None, **path: Any) -> Any:
-        return self._transport.request("POST", _filled(template, path), json=json, timeout=timeout).json()
+    def _get(
+        self, kind: Type[T], template: str, query: Optional[Query] = None, timeout: Optional[float] = None, **path: Any
+    ) -> T:
+        return from_json(kind, self._send("GET", template, query, timeout=timeout, **path))
 
-    def _put(self, template: str, json: Any = None, **path: Any) -> Any:
-        return self._transport.request("PUT", _filled(template, path), json=json).json()
+    def _post(self, kind: Type[T], template: str, json: Any = None, timeout: Optional[float] = None, **path: Any) -> T:
+        return from_json(kind, self._send("POST", template, json=json, timeout=timeout, **path))
 
-    def _patch(self, template: str, json: Any, **path: Any) -> Any:
-        return self._transport.request("PATCH", _filled(template, path), json=json).json()
+    def _put(self, kind: Type[T], template: str, json: Any = None, **path: Any) -> T:
+        return from_json(kind, self._send("PUT", template, json=json, **path))
 
-    def _delete(self, template: str, query: Optional[Query] = None, **path: Any) -> Any:
-        return self._transport.request("DELETE", _filled(template, path), query=query).json()
+    def _patch(self, kind: Type[T], template: str, json: Any, **path: Any) -> T:
+        return from_json(kind, self._send("PATCH", template, json=json, **path))
 
-    def _upload(self, template: str, body: Any, query: Optional[Query] = None, **path: Any) -> Any:
+    def _delete(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> T:
+        return from_json(kind, self._send("DELETE", template, query, **path))
+
+    def _upload(self, kind: Type[T], template: str, body: Any, query: Optional[Query] = None, **path: Any) -> T:
         """PUT bytes, or an open binary file."""
-        return self._transport.request("PUT", _filled(template, path), query=query, body=body).json()
+        return from_json(kind, self._send("PUT", template, query, body=body, **path))
 
     def _download(self, template: str, query: Optional[Query] = None, **path: Any) -> Iterator[bytes]:
-        return self._transport.stream(_filled(template, path), query)
+        return self._transport.stream(_fill(template, path), query)
 
     def _upgrade(self, template: str, protocol: str, query: Optional[Query] = None, **path: Any) -> Any:
-        return cast(Upgrader, self._transport).upgrade(_filled(template, path), protocol, query)
+        return cast(Upgrader, self._transport).upgrade(_fill(template, path), protocol, query)
 
     def _items(self, kind: Type[T], template: str, query: Optional[Query] = None, **path: Any) -> Iterator[T]:
         """Yield the items of a list; each page is requested when it is needed."""
         cursor: Optional[str] = None
         while True:
-            page = self._get(template, dict(query or {}, cursor=cursor), **path)
+            page = self._send("GET", template, dict(query or {}, cursor=cursor), **path)
             for item in page["items"]:
                 yield from_json(kind, item)
             cursor = page["next"]
@@ -90,7 +106,7 @@ class ApiNoun:
                 return
 
 
-def _filled(template: str, values: Mapping[str, Any]) -> str:
+def _fill(template: str, values: Mapping[str, Any]) -> str:
     """Fill in the template of a path. Only the name of a file, `path`, may contain slashes: others are one segment."""
     for field, value in values.items():
         text = str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import BinaryIO, Iterator, Sequence, Tuple, Union
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json
 from footplate.domain.replies import CollectedGarbage, MissingBlobs
 
 MISSING_AT_ONCE = 5000
@@ -29,15 +28,15 @@ class BlobsApi(ApiNoun):
         return not reply.missing and not reply.damage
 
     def _ask(self, digests: Sequence[str]) -> MissingBlobs:
-        return from_json(MissingBlobs, self._post("/blobs/missing", {"digests": list(digests)}))
+        return self._post(MissingBlobs, "/blobs/missing", {"digests": list(digests)})
 
     def collect_garbage(self, older_than: float = GRACE_SECONDS, dry_run: bool = False) -> CollectedGarbage:
         """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
         body = {"older_than": older_than, "dry_run": dry_run}
-        return from_json(CollectedGarbage, self._post("/blobs/collect-garbage", body, timeout=_COLLECT_SECONDS))
+        return self._post(CollectedGarbage, "/blobs/collect-garbage", body, timeout=_COLLECT_SECONDS)
 
     def put(self, digest: str, content: Union[bytes, BinaryIO]) -> None:
-        self._upload("/blobs/{digest}", content, digest=digest)
+        self._send("PUT", "/blobs/{digest}", body=content, digest=digest)
 
     def read(self, digest: str) -> Iterator[bytes]:
         """Yield the content of a blob, piece by piece."""

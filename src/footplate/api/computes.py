@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Optional
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json
 from footplate.domain.records import ClusterView, ComputeView, EngineView
 from footplate.domain.targets import LOCAL
 
@@ -34,8 +33,7 @@ class ComputesApi(ApiNoun):
             "if_exists": if_exists,
             "check": check,
         }
-        made = self._put("/workspaces/{workspace}/computes/{name}", body, workspace=workspace, name=name)
-        return from_json(ComputeView, made)
+        return self._put(ComputeView, "/workspaces/{workspace}/computes/{name}", body, workspace=workspace, name=name)
 
     def engines(self) -> Iterator[EngineView]:
         """List the engines of the server with their options."""
@@ -45,13 +43,12 @@ class ComputesApi(ApiNoun):
         return self._items(ComputeView, "/workspaces/{workspace}/computes", workspace=workspace)
 
     def get(self, workspace: str, name: str) -> ComputeView:
-        found = self._get("/workspaces/{workspace}/computes/{name}", workspace=workspace, name=name)
-        return from_json(ComputeView, found)
+        return self._get(ComputeView, "/workspaces/{workspace}/computes/{name}", workspace=workspace, name=name)
 
     def cluster(self, workspace: str, name: str) -> ClusterView:
         """Ask the cluster of a target how many machines it has."""
         path = "/workspaces/{workspace}/computes/{name}/cluster"
-        return from_json(ClusterView, self._get(path, workspace=workspace, name=name))
+        return self._get(ClusterView, path, workspace=workspace, name=name)
 
     def change(
         self,
@@ -65,9 +62,8 @@ class ComputesApi(ApiNoun):
     ) -> ComputeView:
         """Change the settings that are not None."""
         body = {"max_nodes": max_nodes, "min_nodes": min_nodes, "idle_seconds": idle_seconds, "options": options}
-        changed = self._patch("/workspaces/{workspace}/computes/{name}", body, workspace=workspace, name=name)
-        return from_json(ComputeView, changed)
+        return self._patch(ComputeView, "/workspaces/{workspace}/computes/{name}", body, workspace=workspace, name=name)
 
     def delete(self, workspace: str, name: str) -> None:
         """Delete a target. Raises Conflict while runs that have not ended use it."""
-        self._delete("/workspaces/{workspace}/computes/{name}", workspace=workspace, name=name)
+        self._send("DELETE", "/workspaces/{workspace}/computes/{name}", workspace=workspace, name=name)

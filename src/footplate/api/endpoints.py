@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, Optional
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.serving.endpoints import (
     CertificateFiles,
     EndpointView,
@@ -36,7 +36,7 @@ class EndpointsApi(ApiNoun):
             "name": name, "key": key, "settings": to_json(settings), "version": to_json(version),
             "goal": goal, "overwrite": overwrite, "created_by": created_by, "certificate": to_json(certificate),
         }  # fmt: skip
-        return from_json(EndpointView, self._post("/workspaces/{workspace}/endpoints", body, workspace=workspace))
+        return self._post(EndpointView, "/workspaces/{workspace}/endpoints", body, workspace=workspace)
 
     def list(self, workspace: str) -> Iterator[EndpointView]:
         return self._items(EndpointView, "/workspaces/{workspace}/endpoints", workspace=workspace)
@@ -45,8 +45,9 @@ class EndpointsApi(ApiNoun):
         self, workspace: str, name: str, *, revision: Optional[int] = None, wait: Optional[float] = None
     ) -> EndpointView:
         """Return a service. With `wait`, wait for a newer `revision`."""
-        path, query = "/workspaces/{workspace}/endpoints/{name}", {"revision": revision, "wait": wait}
-        return from_json(EndpointView, self._get(path, query, workspace=workspace, name=name))
+        path = "/workspaces/{workspace}/endpoints/{name}"
+        query = {"revision": revision, "wait": wait}
+        return self._get(EndpointView, path, query, workspace=workspace, name=name)
 
     def change(
         self,
@@ -66,13 +67,13 @@ class EndpointsApi(ApiNoun):
             "certificate": to_json(certificate),
         }  # fmt: skip
         path = "/workspaces/{workspace}/endpoints/{name}"
-        return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name))
+        return self._patch(EndpointView, path, body, workspace=workspace, name=name)
 
     def split(self, workspace: str, name: str, weights: Dict[int, float]) -> EndpointView:
         """Set the percentages of versions; those that are not named keep the rest in proportion."""
         body = {"weights": {str(number): weight for number, weight in weights.items()}}
         path = "/workspaces/{workspace}/endpoints/{name}/traffic"
-        return from_json(EndpointView, self._post(path, body, workspace=workspace, name=name))
+        return self._post(EndpointView, path, body, workspace=workspace, name=name)
 
     def change_version(
         self,
@@ -87,31 +88,33 @@ class EndpointsApi(ApiNoun):
         """Change the share or the labels of one version; its workers stay."""
         path = "/workspaces/{workspace}/endpoints/{name}/versions/{number}"
         body = {"goal": goal, "description": description, "definition": definition}
-        return from_json(EndpointView, self._patch(path, body, workspace=workspace, name=name, number=number))
+        return self._patch(EndpointView, path, body, workspace=workspace, name=name, number=number)
 
     def delete_version(self, workspace: str, name: str, number: int) -> EndpointView:
         """Stop one version; the others get its requests."""
         path = "/workspaces/{workspace}/endpoints/{name}/versions/{number}"
-        return from_json(EndpointView, self._delete(path, workspace=workspace, name=name, number=number))
+        return self._delete(EndpointView, path, workspace=workspace, name=name, number=number)
 
     def delete(self, workspace: str, name: str) -> EndpointView:
         """Begin to delete a service; it is gone when `get` raises NotFound."""
         path = "/workspaces/{workspace}/endpoints/{name}"
-        return from_json(EndpointView, self._delete(path, workspace=workspace, name=name))
+        return self._delete(EndpointView, path, workspace=workspace, name=name)
 
     def logs(
         self, workspace: str, name: str, *, lines: Optional[int] = None, version: Optional[int] = None
     ) -> ServiceLog:
-        path, query = "/workspaces/{workspace}/endpoints/{name}/logs", {"lines": lines, "version": version}
-        return from_json(ServiceLog, self._get(path, query, workspace=workspace, name=name))
+        path = "/workspaces/{workspace}/endpoints/{name}/logs"
+        query = {"lines": lines, "version": version}
+        return self._get(ServiceLog, path, query, workspace=workspace, name=name)
 
     def keys(
         self, workspace: str, name: str, *, renew: Optional[str] = None, value: Optional[str] = None
     ) -> ServiceKeys:
         """Return the keys; `renew`: primary or secondary, to replace one of them before."""
-        path, body = "/workspaces/{workspace}/endpoints/{name}/keys", {"renew": renew, "value": value}
-        return from_json(ServiceKeys, self._post(path, body, workspace=workspace, name=name))
+        path = "/workspaces/{workspace}/endpoints/{name}/keys"
+        body = {"renew": renew, "value": value}
+        return self._post(ServiceKeys, path, body, workspace=workspace, name=name)
 
     def token(self, workspace: str, name: str) -> ServiceToken:
         path = "/workspaces/{workspace}/endpoints/{name}/token"
-        return from_json(ServiceToken, self._post(path, workspace=workspace, name=name))
+        return self._post(ServiceToken, path, workspace=workspace, name=name)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json
 from footplate.domain.records import ExperimentView
 
 
 class ExperimentsApi(ApiNoun):
     def ensure(self, workspace: str, name: str) -> ExperimentView:
         """Return the experiment of this name; create it if necessary."""
-        made = self._put("/workspaces/{workspace}/experiments/{name}", workspace=workspace, name=name)
-        return from_json(ExperimentView, made)
+        return self._put(ExperimentView, "/workspaces/{workspace}/experiments/{name}", workspace=workspace, name=name)
 
     def list(
         self, workspace: str, *, name: Optional[str] = None, archived: Optional[bool] = None
@@ -30,7 +28,7 @@ class ExperimentsApi(ApiNoun):
         remove_tags: Sequence[str] = (),
     ) -> ExperimentView:
         body = {"archived": archived, "tags": tags, "remove_tags": list(remove_tags)}
-        return from_json(ExperimentView, self._patch("/experiments/{experiment}", body, experiment=experiment))
+        return self._patch(ExperimentView, "/experiments/{experiment}", body, experiment=experiment)
 
     def delete(self, experiment: str) -> None:
-        self._delete("/experiments/{experiment}", experiment=experiment)
+        self._send("DELETE", "/experiments/{experiment}", experiment=experiment)

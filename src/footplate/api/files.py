@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Optional, Sequence
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.records import FileView
 from footplate.domain.replies import AddedFiles, AppendedBytes, LogOffset
 
@@ -40,12 +40,11 @@ class FilesApi(ApiNoun):
             "files": to_json(list(files)), "automatic": automatic, "overwrite": overwrite, "key": key,
             "attempt": attempt,
         }  # fmt: skip
-        return from_json(AddedFiles, self._post("/runs/{run}/files", body, run=run))
+        return self._post(AddedFiles, "/runs/{run}/files", body, run=run)
 
     def recent_offset(self, run: str, path: str, age: float) -> int:
         """Return the offset of the first line that was written in the last `age` seconds; the size if none was."""
-        found = self._get("/runs/{run}/recent/{path}", {"age": age}, run=run, path=path)
-        return from_json(LogOffset, found).offset
+        return self._get(LogOffset, "/runs/{run}/recent/{path}", {"age": age}, run=run, path=path).offset
 
     def append_log(
         self, run: str, path: str, data: bytes, offset: int, replace: bool = False, attempt: Optional[int] = None
@@ -56,4 +55,4 @@ class FilesApi(ApiNoun):
         an `attempt` that a later one has replaced.
         """
         query = {"offset": offset, "replace": replace or None, "attempt": attempt}
-        return from_json(AppendedBytes, self._upload("/runs/{run}/logs/{path}", data, query, run=run, path=path)).size
+        return self._upload(AppendedBytes, "/runs/{run}/logs/{path}", data, query, run=run, path=path).size

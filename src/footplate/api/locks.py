@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.orders import Lock
 from footplate.domain.records import BuildView, BuiltView, CacheView, ClearedView
 from footplate.domain.specs import EnvironmentSpec
@@ -14,21 +14,21 @@ from footplate.domain.specs import EnvironmentSpec
 class LocksApi(ApiNoun):
     def resolve(self, environment: EnvironmentSpec, refresh: bool = False) -> Lock:
         """Resolve an environment. Equal content keeps its lock until `refresh`."""
-        return from_json(Lock, self._post("/locks", {"environment": to_json(environment), "refresh": refresh}))
+        return self._post(Lock, "/locks", {"environment": to_json(environment), "refresh": refresh})
 
     def get(self, digest: str) -> Lock:
-        return from_json(Lock, self._get("/locks/{digest}", digest=digest))
+        return self._get(Lock, "/locks/{digest}", digest=digest)
 
     def of_run(self, run: str) -> Lock:
-        return from_json(Lock, self._get("/runs/{run}/lock", run=run))
+        return self._get(Lock, "/runs/{run}/lock", run=run)
 
     def build(self, digest: str) -> BuildView:
         """Start to build a lock on the server's machine, unless it is built."""
-        return from_json(BuildView, self._post("/locks/{digest}/build", digest=digest))
+        return self._post(BuildView, "/locks/{digest}/build", digest=digest)
 
     def follow_build(self, digest: str, offset: int = 0, wait: float = 0.0) -> BuildView:
         """Return the state of a build and its log from `offset`; wait up to `wait` seconds for news."""
-        return from_json(BuildView, self._get("/locks/{digest}/build", {"offset": offset, "wait": wait}, digest=digest))
+        return self._get(BuildView, "/locks/{digest}/build", {"offset": offset, "wait": wait}, digest=digest)
 
     def list_built(self) -> Iterator[BuiltView]:
         return self._items(BuiltView, "/built-environments")
@@ -39,4 +39,4 @@ class LocksApi(ApiNoun):
     def clear(self, unused_seconds: float, dry_run: bool = False, caches: Sequence[str] = ()) -> ClearedView:
         """Remove environments that were not used for so long, and the named caches as a whole."""
         body = {"unused_seconds": unused_seconds, "dry_run": dry_run, "caches": list(caches)}
-        return from_json(ClearedView, self._post("/built-environments/clear", body))
+        return self._post(ClearedView, "/built-environments/clear", body)

@@ -17,15 +17,15 @@ class MetricsApi(ApiNoun):
         """
         query = {"offset": offset, "system": system or None}
         path = "/runs/{run}/journals/{writer}/{stream}"
-        return from_json(AppendedBytes, self._upload(path, data, query, run=run, writer=writer, stream=stream)).size
+        return self._upload(AppendedBytes, path, data, query, run=run, writer=writer, stream=stream).size
 
     def read(
         self, run: str, *, name: Optional[str] = None, system: bool = False, recursive: bool = False
     ) -> Dict[str, List[MetricSeries]]:
         """Return the series of a run, and with `recursive` of the runs below it, by run id."""
         query = {"name": name, "system": system or None, "recursive": recursive or None}
-        found = self._get("/runs/{run}/metrics", query, run=run)
-        return {each: [from_json(MetricSeries, one) for one in series] for each, series in found.items()}
+        by_run = self._send("GET", "/runs/{run}/metrics", query, run=run)
+        return {each: [from_json(MetricSeries, one) for one in series] for each, series in by_run.items()}
 
     def summary(self, run: str) -> Iterator[MetricSummary]:
         return self._items(MetricSummary, "/runs/{run}/metrics/summary", run=run)

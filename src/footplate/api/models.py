@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.records import ModelView
 from footplate.domain.requests import NewModel
 
@@ -13,7 +13,7 @@ from footplate.domain.requests import NewModel
 class ModelsApi(ApiNoun):
     def register(self, workspace: str, model: NewModel) -> ModelView:
         """Register a new version. The same key again returns the same version."""
-        return from_json(ModelView, self._post("/workspaces/{workspace}/models", to_json(model), workspace=workspace))
+        return self._post(ModelView, "/workspaces/{workspace}/models", to_json(model), workspace=workspace)
 
     def list(
         self,
@@ -33,10 +33,8 @@ class ModelsApi(ApiNoun):
         return self._items(ModelView, "/workspaces/{workspace}/models", query, workspace=workspace)
 
     def get(self, workspace: str, name: str, version: Union[int, str] = "latest") -> ModelView:
-        found = self._get(
-            "/workspaces/{workspace}/models/{name}/{version}", workspace=workspace, name=name, version=version
-        )
-        return from_json(ModelView, found)
+        path = "/workspaces/{workspace}/models/{name}/{version}"
+        return self._get(ModelView, path, workspace=workspace, name=name, version=version)
 
     def change(
         self,
@@ -65,8 +63,8 @@ class ModelsApi(ApiNoun):
         moved = {"aliases": list(aliases), "remove_aliases": list(remove_aliases)}
         body.update({name: value for name, value in moved.items() if value})  # servers before 0.2 know neither
         path = "/workspaces/{workspace}/models/{name}/{version}"
-        return from_json(ModelView, self._patch(path, body, workspace=workspace, name=name, version=version))
+        return self._patch(ModelView, path, body, workspace=workspace, name=name, version=version)
 
     def delete(self, workspace: str, name: str, version: int) -> None:
         path = "/workspaces/{workspace}/models/{name}/{version}"
-        self._delete(path, workspace=workspace, name=name, version=version)
+        self._send("DELETE", path, workspace=workspace, name=name, version=version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Mapping, Optional, Sequence
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json, to_json
+from footplate.domain.codec import to_json
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
@@ -18,7 +18,7 @@ class RunsApi(ApiNoun):
     def submit(self, workspace: str, run: str, spec: RunSpec, created_by: str = "") -> RunView:
         """Submit a run. The same id and spec again return the same run; another spec is a Conflict."""
         body = {"id": run, "spec": to_json(spec), "created_by": created_by}
-        return from_json(RunView, self._post("/workspaces/{workspace}/runs", body, workspace=workspace))
+        return self._post(RunView, "/workspaces/{workspace}/runs", body, workspace=workspace)
 
     def list(
         self,
@@ -80,13 +80,13 @@ class RunsApi(ApiNoun):
             "property": property, "parent": parent, "ancestor": ancestor, "metric": metric, "metric_min": metric_min,
             "metric_max": metric_max, "archived": archived, "where": where,
         }  # fmt: skip
-        return from_json(RunCount, self._get("/workspaces/{workspace}/runs/count", query, workspace=workspace))
+        return self._get(RunCount, "/workspaces/{workspace}/runs/count", query, workspace=workspace)
 
     def get(
         self, run: str, *, version: Optional[int] = None, wait: Optional[float] = None, until: Optional[str] = None
     ) -> RunView:
         """Return a run. With `wait`, wait for a newer `version`, or with `until="ended"` for its end."""
-        return from_json(RunView, self._get("/runs/{run}", {"version": version, "wait": wait, "until": until}, run=run))
+        return self._get(RunView, "/runs/{run}", {"version": version, "wait": wait, "until": until}, run=run)
 
     def change(
         self,
@@ -105,40 +105,40 @@ class RunsApi(ApiNoun):
             "display_name": display_name, "description": description, "tags": tags, "remove_tags": list(remove_tags),
             "properties": properties, "parameters": parameters, "archived": archived,
         }  # fmt: skip
-        return from_json(RunView, self._patch("/runs/{run}", body, run=run))
+        return self._patch(RunView, "/runs/{run}", body, run=run)
 
     def delete(self, run: str, force: bool = False) -> DeletedRuns:
         """Delete a run that has ended, and its descendants. `force`: even if models were made by them."""
-        return from_json(DeletedRuns, self._delete("/runs/{run}", {"force": force or None}, run=run))
+        return self._delete(DeletedRuns, "/runs/{run}", {"force": force or None}, run=run)
 
     def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
-        return from_json(RunView, self._post("/runs/{run}/cancel", {"by": by, "reason": reason}, run=run))
+        return self._post(RunView, "/runs/{run}/cancel", {"by": by, "reason": reason}, run=run)
 
     def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
         """`attempt` is the number of the new attempt, so that a repeated request does not start another."""
         body = {"attempt": attempt, "by": by, "reason": reason}
-        return from_json(RunView, self._post("/runs/{run}/restart", body, run=run))
+        return self._post(RunView, "/runs/{run}/restart", body, run=run)
 
     def complete(self, run: str) -> RunView:
-        return from_json(RunView, self._post("/runs/{run}/complete", run=run))
+        return self._post(RunView, "/runs/{run}/complete", run=run)
 
     def fail(self, run: str, cause: Cause) -> RunView:
-        return from_json(RunView, self._post("/runs/{run}/fail", {"cause": to_json(cause)}, run=run))
+        return self._post(RunView, "/runs/{run}/fail", {"cause": to_json(cause)}, run=run)
 
     def heartbeat(self, run: str) -> HeartbeatReply:
         """Report that the process of an interactive run lives; `stop`: the run has ended."""
-        return from_json(HeartbeatReply, self._post("/runs/{run}/heartbeat", run=run))
+        return self._post(HeartbeatReply, "/runs/{run}/heartbeat", run=run)
 
     def set_snapshot(self, run: str, snapshot: str) -> RunView:
         """Set the snapshot of a run, which is possible once."""
-        return from_json(RunView, self._post("/runs/{run}/snapshot", {"snapshot": snapshot}, run=run))
+        return self._post(RunView, "/runs/{run}/snapshot", {"snapshot": snapshot}, run=run)
 
     def warn(self, run: str, message: str) -> RunView:
-        return from_json(RunView, self._post("/runs/{run}/warnings", {"message": message}, run=run))
+        return self._post(RunView, "/runs/{run}/warnings", {"message": message}, run=run)
 
     def stacks(self, run: str, key: str, wait: float = 0.0) -> RunStacks:
         """Request the stack traces of a run's processes, or collect what its nodes have answered to this key."""
-        return from_json(RunStacks, self._post("/runs/{run}/stacks", {"key": key, "wait": wait}, run=run))
+        return self._post(RunStacks, "/runs/{run}/stacks", {"key": key, "wait": wait}, run=run)
 
     def story(self, run: str) -> Iterator[StoryLine]:
         """Yield the events of a run in order."""
@@ -150,7 +150,7 @@ class RunsApi(ApiNoun):
 
     def sweep_analysis(self, run: str) -> SweepAnalysis:
         """Return the importance of a sweep's parameters, and its trials as parallel coordinates."""
-        return from_json(SweepAnalysis, self._get("/runs/{run}/sweep-analysis", run=run))
+        return self._get(SweepAnalysis, "/runs/{run}/sweep-analysis", run=run)
 
     def follow(
         self,
@@ -163,4 +163,4 @@ class RunsApi(ApiNoun):
     ) -> RunProgress:
         """Return the run and its log from `offset`; wait for news in either. The default log is the first rank's."""
         query = {"version": version, "log": log, "offset": offset, "wait": wait}
-        return from_json(RunProgress, self._get("/runs/{run}/follow", query, run=run))
+        return self._get(RunProgress, "/runs/{run}/follow", query, run=run)

@@ -47,18 +47,19 @@ class StoreFilesApi(ApiNoun):
         raise Unavailable("the list of files was cut off", "look at the network; try again")
 
     def children(self, workspace: str, name: str, folder: str = "") -> StoreFolder:
-        found = self._get(_FILES, {"prefix": folder, "children": True}, workspace=workspace, name=name)
-        return StoreFolder([str(each) for each in found["folders"]], [_entry(fields) for fields in found["files"]])
+        query = {"prefix": folder, "children": True}
+        listing = self._send("GET", _FILES, query, workspace=workspace, name=name)
+        return StoreFolder([str(each) for each in listing["folders"]], [_entry(fields) for fields in listing["files"]])
 
     def read(self, workspace: str, name: str, path: str) -> Iterator[bytes]:
         return self._download(_FILE, workspace=workspace, name=name, path=path)
 
     def stat(self, workspace: str, name: str, path: str) -> StoreEntry:
-        return _entry(self._get(_FILE, {"stat": True}, workspace=workspace, name=name, path=path))
+        return _entry(self._send("GET", _FILE, {"stat": True}, workspace=workspace, name=name, path=path))
 
     def put(self, workspace: str, name: str, path: str, data: bytes, *, if_absent: bool = False) -> StoreEntry:
         query = {"if_absent": if_absent or None}
-        answer = self._upload(_FILE, data, query, workspace=workspace, name=name, path=path)
+        answer = self._send("PUT", _FILE, query, body=data, workspace=workspace, name=name, path=path)
         return _entry(answer["entry"])
 
     def append(
@@ -75,11 +76,11 @@ class StoreFilesApi(ApiNoun):
     ) -> StoredPart:
         """Send a part of a file of `size` bytes; `upload` identifies the attempt to send it."""
         query = {"if_absent": if_absent or None, "upload": upload, "offset": offset, "size": size}
-        answer = self._upload(_FILE, data, query, workspace=workspace, name=name, path=path)
+        answer = self._send("PUT", _FILE, query, body=data, workspace=workspace, name=name, path=path)
         return StoredPart(int(answer["size"]), None if answer["entry"] is None else _entry(answer["entry"]))
 
     def delete(self, workspace: str, name: str, path: str) -> None:
-        self._delete(_FILE, workspace=workspace, name=name, path=path)
+        self._send("DELETE", _FILE, workspace=workspace, name=name, path=path)
 
 
 def _entry(fields: Any) -> StoreEntry:

@@ -24,9 +24,9 @@ def server_context() -> ssl.SSLContext:
     import ssl  # noqa: PLC0415  # most processes reach their server without TLS, and its import takes a while
 
     context = ssl.create_default_context()
-    given = os.environ.get(environ.CA)
-    if given:
-        context.load_verify_locations(cadata=base64.b64decode(given).decode("ascii"))
+    authority = os.environ.get(environ.CA)
+    if authority:
+        context.load_verify_locations(cadata=base64.b64decode(authority).decode("ascii"))
     return context
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Iterator, Mapping, Optional
 
 from footplate.api.base import ApiNoun
-from footplate.domain.codec import from_json
 from footplate.domain.records import WorkspaceView
 from footplate.domain.targets import LOCAL
 
@@ -27,7 +26,7 @@ class WorkspacesApi(ApiNoun):
             "name": name, "subscription_id": subscription_id, "resource_group": resource_group, "location": location,
             "friendly_name": friendly_name, "tags": dict(tags or {}), "if_exists": if_exists,
         }  # fmt: skip
-        return from_json(WorkspaceView, self._post("/workspaces", body))
+        return self._post(WorkspaceView, "/workspaces", body)
 
     def list(
         self,
@@ -40,8 +39,8 @@ class WorkspacesApi(ApiNoun):
         return self._items(WorkspaceView, "/workspaces", query)
 
     def get(self, workspace: str) -> WorkspaceView:
-        return from_json(WorkspaceView, self._get("/workspaces/{workspace}", workspace=workspace))
+        return self._get(WorkspaceView, "/workspaces/{workspace}", workspace=workspace)
 
     def delete(self, workspace: str, force: bool = False) -> None:
         """Delete a workspace that is empty; with `force`, everything in it too."""
-        self._delete("/workspaces/{workspace}", {"force": force or None}, workspace=workspace)
+        self._send("DELETE", "/workspaces/{workspace}", {"force": force or None}, workspace=workspace)

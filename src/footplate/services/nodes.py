@@ -154,7 +154,7 @@ class NodeService:
             peers=tuple(place.address for place in places) if launch.meets(wanted) else (),
         )
 
-    def prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
+    def note_prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
         """Record that a node can start; its orders say when all of them can."""
         seen = self._record(run, node, attempt)
         wanted = launch.ports_to_hold(seen.spec.distribution, node)

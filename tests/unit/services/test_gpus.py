@@ -79,7 +79,7 @@ def test_all_nodes_of_a_run_get_gpus_or_none_does(house: House) -> None:
     join(house, "first", GpuRequest(per_node=1))
     join(house, "pair", GpuRequest(per_node=1), distribution=pair)
     for node in (0, 1):
-        house.services.nodes.prepared("pair", node, ())
+        house.services.nodes.note_prepared("pair", node, ())
     assert not orders(house, "pair", 1).ready
     assert [node.gpus for node in house.services.runs.view("pair").nodes] == [None, None]
     end(house, "first")
@@ -128,7 +128,7 @@ def test_ranks_of_a_node_split_the_assigned_gpus(house: House) -> None:
     house.until_launched("ranks")
     nodes = house.services.nodes
     nodes.join("ranks", 0, 1, "gandalf", "10.0.0.1", ASSIGNED_TWO)
-    nodes.prepared("ranks", 0, (6105, 6106))
+    nodes.note_prepared("ranks", 0, (6105, 6106))
     ranks = orders(house, "ranks", 0).ranks
     assert [rank.variables["CUDA_VISIBLE_DEVICES"] for rank in ranks] == ["2,5", "2,5"]
     assert [rank.variables["FOOTPLATE_GPUS"] for rank in ranks] == ["2", "5"]

@@ -24,7 +24,7 @@ def test_a_finished_node_does_not_join_again(house: House) -> None:
     house.until_launched("pair")
     for node in (0, 1):
         nodes.join("pair", node, 1, "gandalf", "127.0.0.1", {})
-        nodes.prepared("pair", node, (6105, 6106) if node == 0 else ())
+        nodes.note_prepared("pair", node, (6105, 6106) if node == 0 else ())
     for event in ("started", "exited", "done"):
         nodes.report("pair", 1, event, None, None)
     assert nodes.join("pair", 0, 1, "gandalf", "127.0.0.1", {}).ready
@@ -73,7 +73,7 @@ def test_a_node_whose_peer_failed_early_is_told_to_stop(
     nodes.join("pair", 0, 1, "gandalf", "127.0.0.1", {})
     nodes.report("pair", 0, "exited", None, cause)
     assert nodes.join("pair", 1, 1, "frodo", "127.0.0.2", {}).stop
-    nodes.prepared("pair", 1, ports)
+    nodes.note_prepared("pair", 1, ports)
     record = nodes.record("pair", 1)
     assert nodes.is_due(record, 1, "ready") and nodes.orders_of(record, 1).stop
     for node in (1, 0):

@@ -16,7 +16,7 @@ def running_pair(house: House) -> None:
     house.until_launched("pair")
     for node in (0, 1):
         nodes.join("pair", node, 1, "gandalf", "127.0.0.1", {})
-        nodes.prepared("pair", node, (6105, 6106) if node == 0 else ())
+        nodes.note_prepared("pair", node, (6105, 6106) if node == 0 else ())
         nodes.report("pair", node, "started", None, None)
 
 

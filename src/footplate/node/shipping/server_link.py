@@ -104,7 +104,7 @@ class Link:
 
         The server answers when the other nodes can start too, after `wait` seconds at most.
         """
-        return self._api.nodes.prepared(self._run, self._node, ports=ports, attempt=self._attempt, wait=wait)
+        return self._api.nodes.report_prepared(self._run, self._node, ports=ports, attempt=self._attempt, wait=wait)
 
     def tell(self, event: str, message: str | None = None, cause: Cause | None = None) -> bool:
         """Report an event; return whether the ranks are to be stopped."""

@@ -135,7 +135,7 @@ async def report_prepared(run: str, node: int, body: Ready, services: ServicesOf
     With `wait`, the response comes when the other nodes are prepared and the GPUs are assigned: in a quick gang, one
     request is enough.
     """
-    await asyncio.to_thread(services.nodes.prepared, run, node, body.ports, body.attempt)
+    await asyncio.to_thread(services.nodes.note_prepared, run, node, body.ports, body.attempt)
     return await _answer_orders(run, node, services.nodes, hub, services.nodes.equip, "ready", body.wait)
 
 
