@@ -83,7 +83,7 @@ def _count(count: Any, what: str) -> int:
     except TypeError:
         whole = -1
     if whole < 0:
-        raise InvalidInput(f"{what}({count!r}) is not a number of rows", "give a whole number, 0 or more")
+        raise InvalidInput(f"{what}({count!r}) is not a number of rows or files", "give a whole number, 0 or more")
     return whole
 
 

@@ -6,16 +6,19 @@ import copy
 import hashlib
 import json
 import os
+import random
 import tempfile
 import uuid
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Union, cast
+from numbers import Integral
+from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
 from footplate.domain.datasets import DatasetView, datastores_of
 from footplate.domain.requests import NewDataset
+from footplate.domain.tables import tabular
 from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
@@ -24,10 +27,13 @@ from footplate.sdk.data.store_access import run_of_this_process, stores_of
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
+from footplate.sdk.session import translating
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
 
+D = TypeVar("D", bound="AbstractDataset")
+INVALID: Kinds = {"invalid": UserErrorException}
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
 
 
@@ -328,6 +334,72 @@ class AbstractDataset:
         saved = self.save(self._workspace)
         self._workspace.session.api.datasets.note_read(run, saved.id, saved.name or f"input_{saved.id[:8]}")
 
+    # ── choosing ──
+
+    def take(self: D, count: int) -> D:
+        """Keep the first files or rows.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
+        with translating(INVALID):
+            return self._with(tabular.take(count))
+
+    def skip(self: D, count: int) -> D:
+        """Leave out the first files or rows.
+
+        Args:
+            count: How many.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: `count` is not a whole number of at least 0.
+        """
+        with translating(INVALID):
+            return self._with(tabular.skip(count))
+
+    def take_sample(self: D, probability: float, seed: Optional[int] = None) -> D:
+        """Draw each file or row with a probability.
+
+        Args:
+            probability: From 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same files or rows.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: A value is not valid.
+        """
+        with translating(INVALID):
+            return self._with(tabular.sample(probability, _fix_seed(seed)))
+
+    def random_split(self: D, percentage: float, seed: Optional[int] = None) -> Tuple[D, D]:
+        """Split into two disjoint datasets.
+
+        Args:
+            percentage: The share of files or rows in the first dataset, from 0 to 1.
+            seed: The seed; without one it is drawn now, so that every reading gives the same files or rows.
+
+        Returns:
+            Two new datasets.
+
+        Raises:
+            UserErrorException: A value is not valid.
+        """
+        fixed_seed = _fix_seed(seed)
+        with translating(INVALID):
+            first, second = (tabular.split(percentage, fixed_seed, first=part) for part in (True, False))
+        return self._with(first), self._with(second)
+
     # ── for runs ──
 
     def as_named_input(self, name: str) -> DatasetConsumptionConfig:
@@ -364,3 +436,9 @@ class AbstractDataset:
     def _repr_html_(self) -> str:
         columns = {"Type": type(self).__name__, "Name": self.name, "Version": self.version}
         return notebooks.row({**columns, "Sources": len(self._definition["sources"])})
+
+
+def _fix_seed(seed: Optional[int]) -> int:
+    if seed is not None and not isinstance(seed, Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UserErrorException(f"seed is {seed!r}", hint="give a whole number")
+    return random.randrange(1 << 31) if seed is None else int(seed)

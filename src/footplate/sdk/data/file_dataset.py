@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import tempfile
-from numbers import Integral
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional
 
+from footplate.domain.tables import tabular
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
@@ -128,65 +127,6 @@ class FileDataset(AbstractDataset):
 
     # ── choosing ──
 
-    def skip(self, count: int) -> FileDataset:
-        """Leave out the first files.
-
-        Args:
-            count: How many.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: `count` is not a whole number of at least 0.
-        """
-        return self._with({"do": "skip", "count": _count(count)})
-
-    def take(self, count: int) -> FileDataset:
-        """Keep the first files.
-
-        Args:
-            count: How many.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: `count` is not a whole number of at least 0.
-        """
-        return self._with({"do": "take", "count": _count(count)})
-
-    def take_sample(self, probability: float, seed: Optional[int] = None) -> FileDataset:
-        """Draw each file with a probability.
-
-        Args:
-            probability: From 0 to 1.
-            seed: The seed; without one it is drawn now, so that every reading gives the same files.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: A value is not valid.
-        """
-        return self._with({"do": "sample", "probability": _share(probability), "seed": _seed(seed)})
-
-    def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[FileDataset, FileDataset]:
-        """Split into two disjoint datasets.
-
-        Args:
-            percentage: The share of files in the first dataset, from 0 to 1.
-            seed: The seed; without one it is drawn now, so that every reading gives the same files.
-
-        Returns:
-            Two new datasets.
-
-        Raises:
-            UserErrorException: A value is not valid.
-        """
-        step: Dict[str, Any] = {"do": "split", "percentage": _share(percentage), "seed": _seed(seed)}
-        return self._with(dict(step, first=True)), self._with(dict(step, first=False))
-
     def filter(self, expression: Expression) -> FileDataset:
         """Keep the files that match an expression.
 
@@ -204,7 +144,7 @@ class FileDataset(AbstractDataset):
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint="ds.filter(ds.file_metadata['Size'] > 1000)"
             )
-        return self._with({"do": "filter", "expression": expression.data})
+        return self._with(tabular.where(expression.data))
 
     @property
     def file_metadata(self) -> Fields:
@@ -256,21 +196,3 @@ class FileDataset(AbstractDataset):
 
     def _auto_name(self) -> str:
         return f"input__{(self.id or self.fingerprint())[:8]}"
-
-
-def _count(count: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:  # pyright: ignore
-        raise UserErrorException(f"count is {count!r}", hint="give a whole number, 0 or more")
-    return count
-
-
-def _share(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:  # pyright: ignore
-        raise UserErrorException(f"{value!r} is not a share of a dataset", hint="give a number between 0 and 1")
-    return float(value)
-
-
-def _seed(seed: Optional[int]) -> int:
-    if seed is not None and not isinstance(seed, Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UserErrorException(f"seed is {seed!r}", hint="give a whole number")
-    return random.randrange(1 << 31) if seed is None else int(seed)

@@ -10,17 +10,17 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar,
 from footplate.domain.datasets import check_dataset_name, written_definition
 from footplate.domain.orders import OUTPUT_PATH, DataOutput, Registration
 from footplate.domain.tables import tabular
+from footplate.sdk.data.base import INVALID
 from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_term, types_to_json
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.references import DataPath
-from footplate.sdk.exceptions import Kinds, UserErrorException
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.wrong_types import explained
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
-_INVALID: Kinds = {"invalid": UserErrorException}
 C = TypeVar("C", bound="OutputFileDatasetConfig")
 
 
@@ -110,7 +110,7 @@ class OutputFileDatasetConfig:
         Raises:
             UserErrorException: The name is not valid.
         """
-        with translating(_INVALID):
+        with translating(INVALID):
             check_dataset_name(name)
         return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
@@ -341,7 +341,7 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
         Raises:
             UserErrorException: No column was given.
         """
-        with translating(_INVALID):
+        with translating(INVALID):
             return self._with(tabular.keep(columns))
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
@@ -356,7 +356,7 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
         Raises:
             UserErrorException: No column was given.
         """
-        with translating(_INVALID):
+        with translating(INVALID):
             return self._with(tabular.drop(columns))
 
     def _with(self, step: Dict[str, Any]) -> OutputTabularDatasetConfig:

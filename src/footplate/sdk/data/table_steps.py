@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, Optional, Sequence, Tuple, Union, cast
@@ -10,12 +9,11 @@ from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, Optional, Seq
 from footplate.domain.tables import tabular
 from footplate.domain.tables.expressions import apply, literal
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.base import AbstractDataset
+from footplate.sdk.data.base import INVALID, AbstractDataset
 from footplate.sdk.data.expressions import Expression
 from footplate.sdk.exceptions import (
     DatasetExecutionError,
     DatasetTimestampMissingError,
-    Kinds,
     ServiceException,
     UserErrorException,
 )
@@ -25,7 +23,6 @@ from footplate.sdk.values.wrong_types import explained
 if TYPE_CHECKING:
     from footplate.sdk.data.tabular_dataset import TabularDataset
 
-_INVALID: Kinds = {"invalid": UserErrorException}
 _PARTITION_LENGTHS = (
     ("ss", timedelta(seconds=1)),
     ("mm", timedelta(minutes=1)),
@@ -39,70 +36,6 @@ _PARTITION_LENGTHS = (
 
 @explained
 class TableSteps(AbstractDataset):
-    def take(self, count: int) -> TabularDataset:
-        """Keep the first rows.
-
-        Args:
-            count: How many.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: `count` is not a whole number of at least 0.
-        """
-        with translating(_INVALID):
-            return self._with(tabular.take(count))
-
-    def skip(self, count: int) -> TabularDataset:
-        """Leave out the first rows.
-
-        Args:
-            count: How many.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: `count` is not a whole number of at least 0.
-        """
-        with translating(_INVALID):
-            return self._with(tabular.skip(count))
-
-    def take_sample(self, probability: float, seed: Optional[int] = None) -> TabularDataset:
-        """Draw each row with a probability.
-
-        Args:
-            probability: From 0 to 1.
-            seed: The seed; without one it is drawn now, so that every reading gives the same rows.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: A value is not valid.
-        """
-        with translating(_INVALID):
-            return self._with(tabular.sample(probability, _seed(seed)))
-
-    def random_split(self, percentage: float, seed: Optional[int] = None) -> Tuple[TabularDataset, TabularDataset]:
-        """Split into two disjoint datasets.
-
-        Args:
-            percentage: The share of rows in the first dataset, from 0 to 1.
-            seed: The seed; without one it is drawn now, so that every reading gives the same rows.
-
-        Returns:
-            Two new datasets.
-
-        Raises:
-            UserErrorException: A value is not valid.
-        """
-        fixed_seed = _seed(seed)
-        with translating(_INVALID):
-            first, second = (tabular.split(percentage, fixed_seed, first=part) for part in (True, False))
-        return self._with(first), self._with(second)
-
     def filter(self, expression: Expression) -> TabularDataset:
         """Keep the rows that match an expression.
 
@@ -144,7 +77,7 @@ class TableSteps(AbstractDataset):
             UserErrorException: No column was given.
             DatasetExecutionError: A column does not exist, and `validate` is set.
         """
-        with translating(_INVALID):
+        with translating(INVALID):
             step = tabular.keep(columns)
         lost = [name for name in self._timestamps().values() if name not in step["columns"]]
         narrowed = self._with(step)._without_timestamps(lost)
@@ -164,7 +97,7 @@ class TableSteps(AbstractDataset):
         Raises:
             UserErrorException: No column was given.
         """
-        with translating(_INVALID):
+        with translating(INVALID):
             step = tabular.drop(columns)
         return self._with(step)._without_timestamps(step["columns"])
 
@@ -443,7 +376,3 @@ def _plain_utc(moment: Any) -> datetime:
     if not isinstance(moment, datetime):
         raise UserErrorException(f"{moment!r} is not a time", hint="give a datetime.datetime")
     return moment.astimezone(timezone.utc).replace(tzinfo=None) if moment.tzinfo else moment
-
-
-def _seed(seed: Optional[int]) -> int:
-    return random.randrange(1 << 31) if seed is None else int(seed)
