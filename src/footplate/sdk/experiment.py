@@ -277,9 +277,7 @@ class Experiment(ExperimentHandle):
         Returns:
             The address.
         """
-        session = self.workspace.session
-        base = "footplate://" if session.is_local else session.endpoint.rstrip("/") + "/"
-        return f"{base}experiments/{self.name}"
+        return self.workspace.session.portal_url(f"experiments/{self.name}")
 
     def get_docs_url(self) -> str:
         """Return the address of the documentation of Azure's class, which this one follows.

@@ -7,14 +7,13 @@ from typing import Optional
 
 from footplate import environ
 from footplate.sdk.handles import WorkspaceHandle
-from footplate.sdk.session import open_session
+from footplate.sdk.session import is_in_job, open_session
 
 
 def workspace_of_job() -> Optional[WorkspaceHandle]:
     """Return the workspace; None outside a job."""
-    run = os.environ.get(environ.RUN_ID)
-    if not run or not os.environ.get(environ.ENDPOINT):
+    if not is_in_job():
         return None
     session = open_session()
-    workspace = os.environ.get("AZUREML_WORKSPACE_ID") or session.api.runs.get(run).workspace
+    workspace = os.environ.get("AZUREML_WORKSPACE_ID") or session.api.runs.get(os.environ[environ.RUN_ID]).workspace
     return WorkspaceHandle(session, session.api.workspaces.get(workspace))

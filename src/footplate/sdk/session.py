@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any, Dict, Generator, Iterator, Mapping, Optio
 from footplate import environ
 from footplate.api import ApiClient
 from footplate.errors import FootplateError
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import Kinds, translate
 
 if TYPE_CHECKING:
+    import getpass
+
+    from footplate import client
     from footplate.client.transport import ApiResponse, Transport
     from footplate.domain.replies import ServerInfo
+else:
+    getpass = Deferred("getpass")
+    client = Deferred("footplate.client")  # 9 ms; a script that only logs never connects
 
 Query = Mapping[str, Any]
 _NO_KINDS: Kinds = {}
@@ -62,6 +69,10 @@ class Session:
         folder = self.info.blobs if self.is_local else None
         return folder if folder and os.path.isdir(folder) else None
 
+    def portal_url(self, path: str) -> str:
+        """Return the address of an object: on one machine a `footplate://` name, otherwise a URL."""
+        return ("footplate://" if self.is_local else self.endpoint.rstrip("/") + "/") + path
+
     def api_for(self, kinds: Kinds) -> ApiClient:
         """Return the API with other Azure exceptions for some error codes."""
         return ApiClient(_Translating(self._transport, kinds))
@@ -101,21 +112,22 @@ def open_session(server: Optional[str] = None) -> Session:
 
     There is one session per server and process.
     """
-    from footplate.client import connect  # noqa: PLC0415  # 9 ms; a script that only logs never connects
-
     key = (server, *(os.environ.get(name) for name in (environ.ENDPOINT, environ.HOME, environ.TOKEN)))
     with _guard:
         if key not in _sessions:
             with translating():
-                _sessions[key] = Session(connect(endpoint=server), server)
+                _sessions[key] = Session(client.connect(endpoint=server), server)
         return _sessions[key]
+
+
+def is_in_job() -> bool:
+    """Return whether this process belongs to a run of a server."""
+    return bool(os.environ.get(environ.RUN_ID) and os.environ.get(environ.ENDPOINT))
 
 
 def user_name() -> str:
     """Return the name of the submitting user, for display."""
     try:
-        import getpass  # noqa: PLC0415  # a script that only logs does not pay for it
-
         return getpass.getuser()
     except (KeyError, OSError):  # a container may have no such user
         return ""

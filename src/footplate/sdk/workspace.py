@@ -14,7 +14,7 @@ from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.experiment import Experiment, run_of_view
 from footplate.sdk.handles import WorkspaceHandle
 from footplate.sdk.keyvault import Keyvault
-from footplate.sdk.session import Session
+from footplate.sdk.session import Session, is_in_job
 from footplate.sdk.values.timestamps import utc_text
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
@@ -126,7 +126,7 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             ws = Workspace.from_config()
         """
         named = workspace_file.read(workspace_file.find(path, _file_name))
-        session = lookup.connect(None if lookup.is_in_job() else named.server)
+        session = lookup.connect(None if is_in_job() else named.server)
         views = lookup.search(session, named.workspace_name, named.subscription_id, named.resource_group)
         return Workspace.from_view(session, views[0] if views else lookup.create(session, named, if_exists="return"))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
 
-from footplate import environ
 from footplate.domain.targets import LOCAL
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
-from footplate.sdk.session import Session, open_session
+from footplate.sdk.session import Session, is_in_job, open_session
 
 if TYPE_CHECKING:
     from footplate.domain.records import WorkspaceView
@@ -23,10 +21,6 @@ DEFAULT_LABEL = LOCAL
 
 KINDS: Kinds = {"not_found": WorkspaceException, "conflict": WorkspaceException}
 _recovered: Set[Session] = set()
-
-
-def is_in_job() -> bool:
-    return bool(os.environ.get(environ.RUN_ID) and os.environ.get(environ.ENDPOINT))
 
 
 def connect(server: Optional[str] = None) -> Session:

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    import html
+    import linecache
+else:
+    html = Deferred("html")  # jobs import this module and never render anything
+    linecache = Deferred("linecache")
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _LIBRARIES = (_OURS + os.sep, f"{os.sep}site-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
@@ -15,10 +24,8 @@ def row(columns: Mapping[str, Any]) -> str:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    from html import escape  # noqa: PLC0415  # jobs import this module and never render anything
-
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in names)
-    lines = ("".join(f"<td>{escape('' if cell is None else str(cell))}</td>" for cell in cells) for cells in rows)
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in names)
+    lines = ("".join(f"<td>{html.escape('' if cell is None else str(cell))}</td>" for cell in cells) for cells in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<table style="width:100%"><tr>{head}</tr>{body}</table>'
 
@@ -34,8 +41,6 @@ def short_traceback(error: BaseException, message: str) -> List[str]:
 
 
 def _frames(error: BaseException) -> Iterator[Tuple[str, int, str]]:
-    import linecache  # noqa: PLC0415  # as above
-
     at: Optional[Any] = error.__traceback__
     while at is not None:
         file = at.tb_frame.f_code.co_filename

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
+from footplate.lazy import Deferred
+
 if TYPE_CHECKING:
-    from footplate.sdk.mlflow.artifacts import ArtifactStore
-    from footplate.sdk.mlflow.registry import RegistryStore
-    from footplate.sdk.mlflow.tracking import TrackingStore
+    from footplate.sdk import exceptions
+    from footplate.sdk.mlflow import addresses, artifacts, registry, tracking
+else:
+    exceptions = Deferred("footplate.sdk.exceptions")
+    addresses = Deferred("footplate.sdk.mlflow.addresses")
+    artifacts = Deferred("footplate.sdk.mlflow.artifacts")
+    registry = Deferred("footplate.sdk.mlflow.registry")
+    tracking = Deferred("footplate.sdk.mlflow.tracking")
 
 
-def tracking_store(store_uri: str, artifact_uri: Optional[str] = None) -> TrackingStore:
-    from footplate.sdk.mlflow.tracking import TrackingStore  # noqa: PLC0415  # imports MLflow, which is importing this
-
-    return TrackingStore(store_uri)
+def tracking_store(store_uri: str, artifact_uri: Optional[str] = None) -> tracking.TrackingStore:
+    return tracking.TrackingStore(store_uri)
 
 
-def registry_store(store_uri: str, tracking_uri: Optional[str] = None) -> RegistryStore:
-    from footplate.sdk.mlflow.registry import RegistryStore  # noqa: PLC0415  # as above
-
-    return RegistryStore(store_uri)
+def registry_store(store_uri: str, tracking_uri: Optional[str] = None) -> registry.RegistryStore:
+    return registry.RegistryStore(store_uri)
 
 
-def artifact_store(artifact_uri: str, *more: Any, **options: Any) -> ArtifactStore:
+def artifact_store(artifact_uri: str, *more: Any, **options: Any) -> artifacts.ArtifactStore:
     """Return the files at an address; newer versions of MLflow pass the addresses of both stores as well."""
-    from footplate.sdk.mlflow.artifacts import ArtifactStore  # noqa: PLC0415  # as above
-
-    return ArtifactStore(artifact_uri, *more, **options)
+    return artifacts.ArtifactStore(artifact_uri, *more, **options)
 
 
 def get_portal_url(run: Any) -> str:
@@ -48,11 +49,7 @@ def get_portal_url(run: Any) -> str:
         with mlflow.start_run(experiment_id=experiment.id) as started:
             print(get_portal_url(started))
     """
-    # 30 ms, and MLflow loads this module early:
-    from footplate.sdk.exceptions import UserErrorException  # noqa: PLC0415
-    from footplate.sdk.mlflow.addresses import open_workspace  # noqa: PLC0415
-
     info = getattr(run, "info", None)
     if info is None:
-        raise UserErrorException(f"run is of the type {type(run).__name__}", hint="give a run of MLflow")
-    return open_workspace(info.artifact_uri).get_run(info.run_id).get_portal_url()
+        raise exceptions.UserErrorException(f"run is of the type {type(run).__name__}", hint="give a run of MLflow")
+    return addresses.open_workspace(info.artifact_uri).get_run(info.run_id).get_portal_url()

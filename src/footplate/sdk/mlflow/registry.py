@@ -22,7 +22,7 @@ from footplate.sdk.mlflow.rest import (
     without_nulls,
 )
 from footplate.sdk.models.model import Model, register_from_run
-from footplate.sdk.models.registered_model import KINDS
+from footplate.sdk.models.registration import KINDS
 from footplate.sdk.workspace import Workspace
 
 _mlflow_search: Any = search_utils

@@ -11,6 +11,7 @@ import re
 from typing import Any, Callable, ClassVar, Dict, Mapping
 
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import ErrorCode
 from mlflow.utils import proto_json_utils
 
 from footplate.sdk.exceptions import AzureMLException
@@ -45,7 +46,7 @@ class LocalAnswers:
 
 
 def failure(message: str, code: str) -> MlflowException:
-    return MlflowException(message, error_code=_number(code))
+    return MlflowException(message, error_code=ErrorCode.Value(code))
 
 
 def labels(pairs: Any) -> Dict[str, str]:
@@ -72,9 +73,3 @@ def _answer(answer: Callable[[Any, Json], Json], store: Any, request: Json) -> J
         code = getattr(error.__cause__, "code", "")
         hint = f"\nhint: {error.hint}" if error.hint else ""
         raise failure(error.message + hint, _CODES.get(code, "INVALID_PARAMETER_VALUE")) from error
-
-
-def _number(code: str) -> int:
-    from mlflow.protos.databricks_pb2 import ErrorCode  # noqa: PLC0415  # an error is rare
-
-    return ErrorCode.Value(code)

@@ -9,7 +9,6 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Type
 from footplate.domain.serving.endpoints import FAILED, READY, STARTING, ServiceSettings, VersionSpec, VersionView
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying, webservice_kinds
-from footplate.sdk.models.deployed_service import KINDS
 from footplate.sdk.models.deployment_configuration import AksEndpointDeploymentConfiguration
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
@@ -158,8 +157,7 @@ class AksEndpoint(Webservice):
         if changed is not None:
             self._begin(spec, config, goal, is_default)
             return
-        api = self.workspace.session.api_for(KINDS).endpoints
-        self.view = api.change_version(
+        self.view = self._api.change_version(
             self.workspace.id, self.name, old.number, goal=goal, description=spec.description,
             definition=spec.definition,
         )  # fmt: skip
@@ -178,8 +176,7 @@ class AksEndpoint(Webservice):
             def clean_up(endpoint: AksEndpoint) -> None:
                 endpoint.delete_version("blue")
         """
-        api = self.workspace.session.api_for(KINDS).endpoints
-        self.view = api.delete_version(self.workspace.id, self.name, self._find(version_name).number)
+        self.view = self._api.delete_version(self.workspace.id, self.name, self._find(version_name).number)
 
     def update(
         self, auth_enabled: Optional[bool] = None, token_auth_enabled: Optional[bool] = None,
@@ -261,8 +258,7 @@ class AksEndpoint(Webservice):
             settings = replace(settings, default_version=name if spec is None else spec.name)
         if spec is None and settings == before:
             return
-        api = self.workspace.session.api_for(KINDS).endpoints
-        self.view = api.change(
+        self.view = self._api.change(
             self.workspace.id, self.name, uuid.uuid4().hex, settings=None if settings == before else settings,
             version=spec, goal=goal,
         )  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Dict, List, Optional, Tuple
 
+from footplate.api.endpoints import EndpointsApi
 from footplate.domain.serving.endpoints import READY, EndpointView, VersionSpec, VersionView
-from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
+from footplate.sdk.models.registration import KINDS
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
-
-KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
 
 
 @explained
@@ -28,10 +28,13 @@ class DeployedService:
         self._refresh()
 
     def _refresh(self, wait: Optional[float] = None) -> EndpointView:
-        api = self.workspace.session.api_for(KINDS).endpoints
         revision = None if wait is None else self.view.revision
-        self.view = api.get(self.workspace.id, self.name, revision=revision, wait=wait)
+        self.view = self._api.get(self.workspace.id, self.name, revision=revision, wait=wait)
         return self.view
+
+    @property
+    def _api(self) -> EndpointsApi:
+        return self.workspace.session.api_for(KINDS).endpoints
 
     @property
     def name(self) -> str:
@@ -47,9 +50,9 @@ class DeployedService:
     def error(self) -> Optional[Dict[str, Any]]:
         """Why the last change did not succeed; None if it did."""
         cause = self._refresh().cause
-        return (
-            None if cause is None else {"code": cause.code, "message": cause.message, "details": list(cause.last_lines)}
-        )
+        if cause is None:
+            return None
+        return {"code": cause.code, "message": cause.message, "details": list(cause.last_lines)}
 
     @property
     def swagger_uri(self) -> Optional[str]:
@@ -152,8 +155,7 @@ class DeployedService:
         Returns:
             The text.
         """
-        logs = self.workspace.session.api_for(KINDS).endpoints.logs(self.workspace.id, self.name, lines=num_lines)
-        return logs.complete()
+        return self._api.logs(self.workspace.id, self.name, lines=num_lines).complete()
 
     def get_keys(self) -> Tuple[str, str]:
         """Return the two keys of the service.
@@ -168,7 +170,7 @@ class DeployedService:
             def headers(service: AksWebservice) -> None:
                 print({"Authorization": f"Bearer {service.get_keys()[0]}"})
         """
-        keys = self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name)
+        keys = self._api.keys(self.workspace.id, self.name)
         return keys.primary, keys.secondary
 
     def regen_key(self, key: str, set_key: Optional[str] = None) -> None:
@@ -188,7 +190,7 @@ class DeployedService:
         which = str(key).lower()
         if which not in ("primary", "secondary"):
             raise WebserviceException(f"key is {key!r}", hint="use 'Primary' or 'Secondary'")
-        self.workspace.session.api_for(KINDS).endpoints.keys(self.workspace.id, self.name, renew=which, value=set_key)
+        self._api.keys(self.workspace.id, self.name, renew=which, value=set_key)
 
     def get_token(self) -> Tuple[str, datetime]:
         """Return a token for requests.
@@ -219,7 +221,7 @@ class DeployedService:
             def token(service: AksWebservice) -> None:
                 print(service.get_access_token().expiry_on)
         """
-        token = self.workspace.session.api_for(KINDS).endpoints.token(self.workspace.id, self.name)
+        token = self._api.token(self.workspace.id, self.name)
         return AksServiceAccessToken(token.token, utc_time(token.refresh_after), utc_time(token.expires))
 
 
@@ -233,7 +235,7 @@ class AksServiceAccessToken:
         self.token_type = "Bearer"
 
 
-def show(wanted: bool, text: str, end: str = "\n") -> None:
+def show(show_output: bool, text: str, end: str = "\n") -> None:
     """Print for a caller that wants to see progress."""
-    if wanted:
+    if show_output:
         print(text, end=end, flush=True)

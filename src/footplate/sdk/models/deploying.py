@@ -28,13 +28,13 @@ from footplate.sdk.models.deployment_configuration import (
 )
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.registered_model import RegisteredModel as Model
+from footplate.sdk.models.registration import KINDS
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.warn import warn_without_effect
 
-KINDS: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": WebserviceException}
-NO_CODE: Kinds = {"conflict": WebserviceException, "not_found": WebserviceException, "invalid": UserErrorException}
+_NO_CODE: Kinds = dict(KINDS, invalid=UserErrorException)
 
 
 def deploy(
@@ -55,7 +55,7 @@ def deploy(
         labels = {"is_control": bool(config.is_control_version_type), "tags": texts(config.tags or {})}
         definition = {**version.definition, **labels}
         version = replace(version, name=version.name or name, description=config.description, definition=definition)
-    api = workspace.session.api_for(KINDS if inference_config else NO_CODE).endpoints
+    api = workspace.session.api_for(KINDS if inference_config else _NO_CODE).endpoints
     view = api.deploy(
         workspace.id,
         name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, 
 
 from footplate.domain.records import ModelView
 from footplate.domain.tag_filters import label_filter
+from footplate.lazy import Deferred
 from footplate.sdk import blob_transfer
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.exceptions import (
@@ -23,15 +24,23 @@ from footplate.sdk.job_workspace import workspace_of_job
 from footplate.sdk.models import model_cache
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.inference_config import InferenceConfig
-from footplate.sdk.models.registered_model import KINDS, RegisteredModel
-from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind, local_files, registration
+from footplate.sdk.models.registered_model import RegisteredModel
+from footplate.sdk.models.registration import CONVERTED_FROM, KINDS, datasets_behind, local_files, registration
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
+    from footplate.sdk.models import deploying, onnx_conversion, packaging, profiling, webservice
     from footplate.sdk.models.packaging import ModelPackage
     from footplate.sdk.models.profiling import ModelProfile
     from footplate.sdk.models.webservice import Webservice
+else:
+    # A job that registers a model does not wait for them, and two of them import this module.
+    deploying = Deferred("footplate.sdk.models.deploying")
+    onnx_conversion = Deferred("footplate.sdk.models.onnx_conversion")
+    packaging = Deferred("footplate.sdk.models.packaging")
+    profiling = Deferred("footplate.sdk.models.profiling")
+    webservice = Deferred("footplate.sdk.models.webservice")
 
 _FROM_RUN: Kinds = dict(KINDS, not_found=ModelPathNotFoundException)
 Filters = Optional[Sequence[Union[str, Sequence[str]]]]
@@ -252,8 +261,6 @@ class Model(RegisteredModel):
                 service.wait_for_deployment(show_output=True)
                 print(service.run('{"data": [1, 2]}'))
         """
-        from footplate.sdk.models import deploying, webservice  # noqa: PLC0415  # they import this module
-
         view = deploying.deploy(
             workspace, name, models, inference_config, deployment_config, overwrite, deployment_target
         )
@@ -293,8 +300,6 @@ class Model(RegisteredModel):
                 package = Model.package(ws, [model], generate_dockerfile=True)
                 package.save("image")
         """
-        from footplate.sdk.models import packaging  # noqa: PLC0415  # it imports this module
-
         return packaging.make_package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
 
     @staticmethod
@@ -332,8 +337,6 @@ class Model(RegisteredModel):
                 profile = Model.profile(ws, "first", [model], input_dataset='{"data": [[1, 2]]}')
                 print(profile.recommended_cpu, profile.recommended_memory)
         """
-        from footplate.sdk.models import profiling  # noqa: PLC0415  # it imports this module
-
         return profiling.profile(
             workspace, profile_name, models, inference_config, input_dataset, cpu, memory_in_gb, description
         )
@@ -398,8 +401,6 @@ class Model(RegisteredModel):
             def convert(model: Model) -> None:
                 print(model.to_onnx(sample_input=[[5.1, 3.5, 1.4, 0.2]]).id)
         """
-        from footplate.sdk.models import onnx_conversion  # noqa: PLC0415  # it imports this module
-
         run = onnx_conversion.convert(self, sample_input)
         behind = [(purpose, each) for purpose, datasets in self.datasets.items() for each in datasets]
         return register_from_run(

@@ -13,17 +13,15 @@ from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.dataset import Dataset
 from footplate.sdk.display import notebooks
 from footplate.sdk.display.status_line import transferring
-from footplate.sdk.exceptions import Kinds, WebserviceException
+from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
-from footplate.sdk.models.registration import CONVERTED_FROM, datasets_behind
+from footplate.sdk.models.registration import CONVERTED_FROM, KINDS, datasets_behind
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.models.signature import SIGNATURE, signature_change
 from footplate.sdk.runs.controlled_run import ControlledRun as Run
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_text, utc_time
 from footplate.sdk.values.wrong_types import explained
-
-KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
 
 M = TypeVar("M", bound="RegisteredModel")
 

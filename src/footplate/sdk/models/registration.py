@@ -8,12 +8,15 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, cast
 
 from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.requests import NewModel
-from footplate.sdk.exceptions import WebserviceException
+from footplate.sdk.exceptions import Kinds, WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 from footplate.sdk.models.signature import signature_of
 from footplate.sdk.values.labels import texts
+
+KINDS: Kinds = {"invalid": WebserviceException, "conflict": WebserviceException, "not_found": WebserviceException}
+"""Exceptions of requests about models and web services."""
 
 CONVERTED_FROM = "converted_from"
 """The property of a conversion that names the original."""

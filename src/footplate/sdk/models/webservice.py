@@ -12,11 +12,12 @@ from footplate.domain.serving.endpoints import BROKEN, TRANSITIONING, EndpointVi
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models import deploying, service_call
-from footplate.sdk.models.deployed_service import KINDS, DeployedService, show
+from footplate.sdk.models.deployed_service import DeployedService, show
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.image import ContainerImageConfig, Image
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
+from footplate.sdk.models.registration import KINDS
 from footplate.sdk.values.labels import matches
 from footplate.sdk.values.wrong_types import explained
 
@@ -343,10 +344,9 @@ class Webservice(DeployedService):
     ) -> None:
         """Apply settings at once; begin a new version if models, code or resources change."""
         settings = config.to_settings(self._refresh().settings)
-        api = self.workspace.session.api_for(KINDS).endpoints
         version = self._next_version(config, models, inference_config)
         certificate = config.certificate(self.view.settings.tls)
-        self.view = api.change(
+        self.view = self._api.change(
             self.workspace.id, self.name, uuid.uuid4().hex,
             settings=settings if settings != self.view.settings else None, version=version, goal=share, shadow=shadow,
             certificate=certificate,
@@ -397,8 +397,7 @@ class Webservice(DeployedService):
             def balance(service: Webservice) -> None:
                 service.split({1: 50, 2: 50})
         """
-        api = self.workspace.session.api_for(KINDS).endpoints
-        self.view = api.split(self.workspace.id, self.name, dict(weights))
+        self.view = self._api.split(self.workspace.id, self.name, dict(weights))
 
     def add_tags(self, tags: Mapping[str, Any]) -> None:
         """Add tags, or replace their values.
@@ -435,9 +434,8 @@ class Webservice(DeployedService):
         Raises:
             WebserviceException: The service cannot be stopped.
         """
-        api = self.workspace.session.api_for(KINDS).endpoints
         try:
-            api.delete(self.workspace.id, self.name)
+            self._api.delete(self.workspace.id, self.name)
             while True:
                 self._refresh(wait=5.0)
         except WebserviceException as error:

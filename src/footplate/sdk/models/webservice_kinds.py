@@ -9,7 +9,7 @@ from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Type, Union
 from footplate.domain.serving.endpoints import BROKEN, HEALTHY, TRANSITIONING, UNHEALTHY
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.models import deploying
-from footplate.sdk.models.deployed_service import KINDS, show
+from footplate.sdk.models.deployed_service import show
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration,
     AksServiceDeploymentConfiguration,
@@ -239,8 +239,7 @@ class LocalWebservice(Webservice):
         config = InferenceConfig(old.entry_script, source_directory=str(folder))
         reloaded = deploying.version_spec(self.workspace, self.models, config, None, old)
         version = replace(reloaded, environment=old.environment, lock=old.lock, definition=old.definition)
-        api = self.workspace.session.api_for(KINDS).endpoints
-        self.view = api.change(self.workspace.id, self.name, uuid.uuid4().hex, version=version)
+        self.view = self._api.change(self.workspace.id, self.name, uuid.uuid4().hex, version=version)
         if wait:
             self.wait_for_deployment()
 
@@ -306,9 +305,8 @@ class LocalWebservice(Webservice):
                 settings = AciWebservice.deploy_configuration(cpu_cores=1, memory_gb=1)
                 service.deploy_to_cloud("scoring", settings).wait_for_deployment()
         """
-        api = self.workspace.session.api_for(KINDS).endpoints
         version = self._resized(self._spec, deployment_config)
-        view = api.deploy(self.workspace.id, name, uuid.uuid4().hex, deployment_config.to_settings(), version)
+        view = self._api.deploy(self.workspace.id, name, uuid.uuid4().hex, deployment_config.to_settings(), version)
         return service_of(self.workspace, view)
 
 

@@ -19,11 +19,6 @@ from footplate.sdk.values.timestamps import utc_text
 LOG_FOLDERS = ("azureml-logs/", "user_logs/", "system_logs/", "logs/")
 
 
-def portal_url(session: Session, run_id: str) -> str:
-    base = "footplate://" if session.is_local else session.endpoint.rstrip("/") + "/"
-    return f"{base}runs/{run_id}"
-
-
 def details(session: Session, view: RunView) -> Dict[str, Any]:
     described = _base(view)
     described["outputDatasets"] = _written(session, view)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from footplate.domain.tag_filters import label_filter
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating
+
+if TYPE_CHECKING:
+    from footplate.domain.runs import run_filter
+else:
+    run_filter = Deferred("footplate.domain.runs.run_filter")  # a training script does not pay for it
 
 Filter = Union[None, str, Mapping[str, Any]]
 """A string matches the key, a dictionary matches keys and values."""
@@ -32,10 +38,8 @@ def filters(
 
 def absolute(where: str) -> str:
     """Return the filter with all times as numbers."""
-    from footplate.domain.runs.run_filter import parse, render  # noqa: PLC0415  # a training script does not pay for it
-
     with translating({"invalid": UserErrorException}):
-        return render(parse(where, time.time()))
+        return run_filter.render(run_filter.parse(where, time.time()))
 
 
 def _filter(what: str, labels: Filter) -> List[str]:

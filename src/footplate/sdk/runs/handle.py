@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from footplate.domain.runs import run_kinds, run_status
     from footplate.sdk.display import notebooks
     from footplate.sdk.handles import ExperimentHandle
-    from footplate.sdk.runs import details, files
+    from footplate.sdk.runs import files
     from footplate.sdk.runs.output_capture import Capture
     from footplate.sdk.session import Session
     from footplate.sdk.values import labels
@@ -24,7 +24,6 @@ else:
     run_kinds = Deferred("footplate.domain.runs.run_kinds")
     run_status = Deferred("footplate.domain.runs.run_status")
     notebooks = Deferred("footplate.sdk.display.notebooks")
-    details = Deferred("footplate.sdk.runs.details")
     files = Deferred("footplate.sdk.runs.files")
     labels = Deferred("footplate.sdk.values.labels")
 
@@ -143,7 +142,7 @@ class RunHandle:
         Returns:
             The address.
         """
-        return details.portal_url(self._session, self._id)
+        return self._session.portal_url(f"runs/{self._id}")
 
     def story(self) -> List[StoryLine]:
         """Return everything that happened to the run, in order.

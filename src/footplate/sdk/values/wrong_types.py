@@ -18,6 +18,7 @@ from footplate.sdk.exceptions import AzureMLException, UserErrorException
 
 TYPE_CHECKING = False  # not typing's own: only calls that fail need typing
 if TYPE_CHECKING:
+    import inspect
     import typing
     from typing import Any, Callable, Iterator, Optional, Sequence, Tuple, TypeVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     Misfit = Optional[Tuple[str, Any, Any]]
     """The place of a value that does not fit, the value, and the type that is wanted."""
 else:
+    inspect = Deferred("inspect")
     typing = Deferred("typing")
 
 RAW = (AttributeError, LookupError, TypeError, ValueError, OverflowError, SyntaxError)
@@ -75,8 +77,6 @@ def _wrap(function: Any) -> Any:
 
 def _explain(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Mapping[str, Any], error: Exception) -> None:
     """Raise WrongTypeException if an argument is not as annotated, UserErrorException if it is no path."""
-    import inspect  # noqa: PLC0415  # 10 ms, and only calls that fail need it
-
     if isinstance(error, (AzureMLException, FootplateError)) or "hint:" in str(error):
         return
     try:
