@@ -144,7 +144,10 @@ def _quick_log(journal: Journal, careful: Callable[..., None]) -> Callable[..., 
     def log(name: Any, value: Any = ..., description: str = "", step: Optional[float] = None) -> None:
         """Log one value of a series: a number, a string, a bool or None; or a dictionary of values by name."""
         if type(value) in _PLAIN:
-            return journal.log(name, value, step, description)
+            try:
+                return journal.log(name, value, step, description)
+            except (TypeError, ValueError):
+                pass  # before anything was written; the careful one says which argument is wrong
         return careful(name, value, description, step)
 
     return log

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +85,20 @@ def test_inside_a_run_one_object_logs_without_a_server(inside: str, tmp_path: Pa
         ("m", 0.5, None), ("m", 1.5, 3.0), ("m", 2.5, 4.0), ("n", 3, None), ("n", 4, None), ("s", "text", None),
         ("l", [0, 1], None), ("r", {"x": 1}, None),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [1, 1.0, "x"])
+@pytest.mark.parametrize(
+    "name, words", [([], r"name is \[\]"), (5, "name is 5"), ({"a": 1}, "names are a dict"), ({}, "names are a dict")]
+)
+def test_a_name_that_cannot_be_one_is_shown_with_a_hint(inside: str, name: Any, words: str, value: object):
+    with pytest.raises(UserErrorException, match=f"(?s){words}.*hint: "):
+        Run.get_context().log(name, value)
+
+
+def test_a_step_that_is_no_number_is_shown_with_a_hint(inside: str):
+    with pytest.raises(UserErrorException, match=r"(?s)step is \[\].*hint: "):
+        Run.get_context().log("m", 1.0, step=[])  # type: ignore[arg-type]
 
 
 def test_a_script_that_only_logs_loads_neither_sockets_nor_dataclasses(inside: str, tmp_path: Path):

@@ -54,7 +54,7 @@ class LoggingRun(RunHandle):
             run.log("val", {"loss": 0.45}, step=2)  # the series val/loss
             run.complete()
         """
-        if value is ... or isinstance(value, dict):
+        if value is ... or isinstance(value, dict) or isinstance(name, dict):
             for each, one in metrics.named_values(name, value):
                 self._journal.log(each, metrics.scalar(one, each), step, description or "")
         else:

@@ -43,6 +43,8 @@ def named_values(name: Any, value: Any) -> List[Tuple[str, Any]]:
         if not isinstance(name, dict):
             raise UserErrorException(f"metric {name!r} has no value", hint="use log(name, value) or log({name: value})")
         return _flat("", cast("Dict[Any, Any]", name))
+    if isinstance(name, dict):
+        raise UserErrorException("metric names are a dict, and a value is given too", hint="use log({name: value})")
     return _flat(f"{name}/", value)
 
 
