@@ -43,11 +43,11 @@ def completion(shell: str | None, install: bool) -> None:
 
 def _install(file: str, line: str) -> None:
     path = Path(file).expanduser()
-    known = path.read_text(encoding="utf-8") if path.exists() else ""
-    if line in known.splitlines():
+    content = path.read_text(encoding="utf-8") if path.exists() else ""
+    if line in content.splitlines():
         say(f"{file} loads the completion already")
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as out:
-        out.write(f"{'' if known.endswith(chr(10)) or not known else chr(10)}{line}\n")
+        out.write(f"{'' if content.endswith(chr(10)) or not content else chr(10)}{line}\n")
     say(f"added to {file}: {line}; it takes effect in the next shell")

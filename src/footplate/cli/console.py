@@ -78,6 +78,22 @@ def emit(data: Any) -> None:
     click.echo(_json(data))
 
 
+def emit_or_echo(as_json: bool, data: Any, text: str) -> None:
+    """Print data as JSON, or a text to stdout."""
+    if as_json:
+        emit(data)
+    else:
+        click.echo(text)
+
+
+def emit_or_say(as_json: bool, data: Any, message: str) -> None:
+    """Print data as JSON, or a message to stderr."""
+    if as_json:
+        emit(data)
+    else:
+        say(message)
+
+
 def emit_each(items: Iterable[Any]) -> None:
     """Print a list as JSON, each item as soon as it is there: the list may be long."""
     separator = "["
@@ -89,7 +105,7 @@ def emit_each(items: Iterable[Any]) -> None:
 
 def _json(data: Any) -> str:
     text = json.dumps(to_json(data), indent=2, ensure_ascii=False, default=str)
-    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
@@ -102,10 +118,10 @@ def paint(text: str, stream: TextIO | None = None, **style: Any) -> str:
     return click.style(text, **style) if is_terminal(stream) and not os.environ.get("NO_COLOR") else text
 
 
-def word(text: str, shown: str | None = None) -> str:
+def word(text: str, label: str | None = None) -> str:
     """Return a status, or the text `shown` for it, in the status's colour."""
-    shown = text if shown is None else shown
-    return paint(shown, fg=STYLES[text]) if text in STYLES else shown
+    label = text if label is None else label
+    return paint(label, fg=STYLES[text]) if text in STYLES else label
 
 
 def printable(text: str, but: str = "") -> str:
@@ -123,9 +139,9 @@ def pairs(values: Iterable[tuple[str, Any]]) -> None:
 
     Values are made printable and then coloured, so callers pass them without colours.
     """
-    shown = [(name, printable(str(value), "\n\t")) for name, value in values if value not in (None, "", {}, [], ())]
-    width = max((len(name) for name, _ in shown), default=0)
-    for name, value in shown:
+    lines = [(name, printable(str(value), "\n\t")) for name, value in values if value not in (None, "", {}, [], ())]
+    width = max((len(name) for name, _ in lines), default=0)
+    for name, value in lines:
         head = paint(name.ljust(width), bold=True)
         if "\n" in value:
             click.echo(f"{head.rstrip()}\n{textwrap.indent(value.strip(chr(10)), '  ')}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -65,7 +66,7 @@ def _names(workspace: Workspace, noun: str, run: str | None, start: str) -> Iter
     if noun == "workspaces":
         return [view.name for view in api.workspaces.list()]
     if noun in ("metrics", "files"):
-        view = _view(workspace, run or NEWEST)
+        view = find_view(workspace, run or NEWEST)
         if noun == "files":
             return [file.path for file in api.files.list(view.id, prefix=start)]
         return [each.name for each in api.metrics.summary(view.id)]
@@ -103,6 +104,23 @@ wait_option = click.option(
 stream_option = click.option(
     "--stream/--no-stream", default=True, show_default=True, help="With --wait: print the log as it grows."
 )
+
+
+def in_workspace(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --workspace, and call the command with the open workspace."""
+
+    @functools.wraps(command)
+    def call(*arguments: Any, workspace_name: str | None, **options: Any) -> Any:
+        return command(*arguments, workspace=open_workspace(workspace_name), **options)
+
+    return workspace_option(call)
+
+
+def in_workspace_with_json(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --workspace and --json, and call the command with the open workspace."""
+    return in_workspace(json_option(command))
+
+
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask; required in a pipe.")
 run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("runs"))
 
@@ -110,13 +128,13 @@ run_argument = click.argument("run_id", metavar="RUN", shell_complete=names_of("
 @contextlib.contextmanager
 def patiently(seconds: float = 2.0) -> Generator[None, None, None]:
     """Show a message while the block waits for a server that does not answer yet: it may be starting."""
-    told = threading.Timer(seconds, say, ["waiting for the server …"])
-    told.daemon = True
-    told.start()
+    timer = threading.Timer(seconds, say, ["waiting for the server …"])
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        told.cancel()
+        timer.cancel()
 
 
 def open_workspace(name: str | None = None) -> Workspace:
@@ -142,32 +160,26 @@ def server_of_folder() -> str | None:
 
 
 def _only_workspace(missing: UserErrorException) -> Workspace:
-    found = [workspace for same_name in Workspace.list().values() for workspace in same_name]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    workspaces = [workspace for same_name in Workspace.list().values() for workspace in same_name]
+    if len(workspaces) == 1:
+        return workspaces[0]
+    if not workspaces:
         raise missing
-    names = ", ".join(sorted(workspace.name for workspace in found))
+    names = ", ".join(sorted(workspace.name for workspace in workspaces))
     raise UserErrorException(
-        f"this folder belongs to no workspace, and there are {len(found)}: {names}",
+        f"this folder belongs to no workspace, and there are {len(workspaces)}: {names}",
         hint="choose one with --workspace, or set one for this folder with: footplate init --name NAME",
     )
 
 
-def find_run(run_id: str, workspace_name: str | None = None) -> tuple[Run, RunView]:
+def find_run(workspace: Workspace, run_id: str) -> tuple[Run, RunView]:
     """Return the run with this id, a unique part of it, or `latest`."""
-    workspace = open_workspace(workspace_name)
-    view = _view(workspace, run_id)
+    view = find_view(workspace, run_id)
     return workspace.get_run(view.id), view
 
 
-def find_view(run_id: str, workspace_name: str | None = None) -> tuple[Session, RunView]:
+def find_view(workspace: Workspace, run_id: str) -> RunView:
     """Return the view of a run, for commands that only read."""
-    workspace = open_workspace(workspace_name)
-    return workspace.session, _view(workspace, run_id)
-
-
-def _view(workspace: Workspace, run_id: str) -> RunView:
     if run_id == NEWEST:
         return read_run(workspace.session, _newest(workspace))
     try:
@@ -178,11 +190,6 @@ def _view(workspace: Workspace, run_id: str) -> RunView:
         return read_run(workspace.session, _whole_id(workspace, run_id, error))
 
 
-def find_id(workspace: Workspace, run_id: str) -> str:
-    """Return the whole id of a run."""
-    return _view(workspace, run_id).id
-
-
 def with_metrics(session: Session, view: RunView) -> RunView:
     """Return the view with the last values of all metrics."""
     summaries = session.api.metrics.summary(view.id)
@@ -191,10 +198,10 @@ def with_metrics(session: Session, view: RunView) -> RunView:
 
 def seconds_of(text: str, option: str) -> float:
     """Return the seconds of a duration such as `10m`."""
-    found = read_seconds(text)
-    if found is None:
+    seconds = read_seconds(text)
+    if seconds is None:
         raise click.BadParameter(f"{text!r} is not a duration such as 30s, 10m or 2h", param_hint=option)
-    return found
+    return seconds
 
 
 def read_run(session: Session, run_id: str) -> RunView:
@@ -211,20 +218,20 @@ def _newest(workspace: Workspace) -> str:
 
 def _whole_id(workspace: Workspace, start: str, unknown: AzureMLException) -> str:
     """Return the id that starts with this text; if none does, the one that contains it."""
-    found = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
-    if not found:
-        found = [view.id for view in list_runs(workspace, _NAMED + 1, where=f"id ~ {quote(start)}")]
-    if not found:
+    ids = [view.id for view in list_runs(workspace, _NAMED + 1, prefix=start)]
+    if not ids:
+        ids = [view.id for view in list_runs(workspace, _NAMED + 1, where=f"id ~ {quote(start)}")]
+    if not ids:
         raise UserErrorException(
             f"workspace {workspace.name} has no run whose id contains {start!r}",
             unknown,
             hint="list runs with: footplate runs list",
         )
-    if len(found) > 1:
-        many = "several" if len(found) > _NAMED else str(len(found))
-        shown = ", ".join(found[:_NAMED]) + (", …" if len(found) > _NAMED else "")
-        raise UserErrorException(f"{start!r} matches {many} runs: {shown}", hint="type more of the id")
-    return found[0]
+    if len(ids) > 1:
+        many = "several" if len(ids) > _NAMED else str(len(ids))
+        listed = ", ".join(ids[:_NAMED]) + (", …" if len(ids) > _NAMED else "")
+        raise UserErrorException(f"{start!r} matches {many} runs: {listed}", hint="type more of the id")
+    return ids[0]
 
 
 def list_runs(workspace: Workspace, limit: int | None, **query: Any) -> Iterator[RunView]:
@@ -232,8 +239,8 @@ def list_runs(workspace: Workspace, limit: int | None, **query: Any) -> Iterator
 
     A limit of None yields all of them.
     """
-    asked: dict[str, Any] = {"parent": "any", **query, "limit": min(limit or _PAGE, _PAGE)}
-    return itertools.islice(workspace.session.api.runs.list(workspace.id, **asked), limit)
+    parameters: dict[str, Any] = {"parent": "any", **query, "limit": min(limit or _PAGE, _PAGE)}
+    return itertools.islice(workspace.session.api.runs.list(workspace.id, **parameters), limit)
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -255,13 +262,13 @@ def parse_version(text: str) -> tuple[str, int | None]:
 
 def parse_pairs(values: Iterable[str], option: str) -> dict[str, str]:
     """Return `KEY=VALUE` options as a dictionary."""
-    made: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for text in values:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.BadParameter(f"{text!r} is not KEY=VALUE", param_hint=option)
-        made[key] = value
-    return made
+        pairs[key] = value
+    return pairs
 
 
 def parse_engine_options(texts: Iterable[str], option: str) -> dict[str, Any]:
@@ -282,6 +289,6 @@ def requirements_environment(path: str) -> Environment:
 
     `Environment.from_pip_requirements` names Azure's default Python instead, as scripts for Azure expect.
     """
-    made = Environment.from_pip_requirements(Path(path).stem, path)
-    made.python.conda_dependencies.remove_conda_package("python")
-    return made
+    environment = Environment.from_pip_requirements(Path(path).stem, path)
+    environment.python.conda_dependencies.remove_conda_package("python")
+    return environment

@@ -8,22 +8,22 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, counted, emit, pairs, say, size, tag_words, when
+from footplate.cli.console import ago, counted, emit, emit_or_echo, emit_or_say, pairs, say, size, tag_words, when
 from footplate.cli.context import (
     confirm,
     folder_option,
+    in_workspace,
+    in_workspace_with_json,
     json_option,
     names_of,
-    open_workspace,
     parse_pairs,
     parse_version,
     tag_filter_option,
     tags_option,
-    workspace_option,
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_list, table
 from footplate.domain.datasets import DatasetView
 from footplate.sdk.data import uploaded_versions, worker_client
 from footplate.sdk.data.dataset import Dataset
@@ -47,51 +47,42 @@ def data() -> None:
 @click.option("--name", metavar="NAME", help="All versions of this dataset.")
 @tag_filter_option
 @click.option("--all", "every", is_flag=True, help="All versions, not only the latest.")
-@workspace_option
-@json_option
-def list_datasets(
-    name: str | None, tags: tuple[str, ...], every: bool, workspace_name: str | None, as_json: bool
-) -> None:
+@in_workspace_with_json
+def list_datasets(name: str | None, tags: tuple[str, ...], every: bool, workspace: Workspace, as_json: bool) -> None:
     """List datasets, newest first."""
-    workspace = open_workspace(workspace_name)
     latest = not every and name is None
-    found = list(workspace.session.api.datasets.list(workspace.id, name=name, tag=tags, latest=latest))
-    if as_json:
-        emit(found)
-    elif not found:
-        say("no datasets")
-    else:
-        rows = [[d.name, d.version, d.kind, d.files, _size(d), ago(d.created), tag_words(d.tags)] for d in found]
-        columns = ["name", "version", "kind", "files", "size", "created", "tags"]
-        table(columns, rows, right=["version", "files", "size"], shrink=["tags"], drop=["tags", "created"])
+    views = list(workspace.session.api.datasets.list(workspace.id, name=name, tag=tags, latest=latest))
+    print_list(
+        as_json, views, "no datasets", ["name", "version", "kind", "files", "size", "created", "tags"],
+        lambda d: [d.name, d.version, d.kind, d.files, _size(d), ago(d.created), tag_words(d.tags)],
+        right=["version", "files", "size"], shrink=["tags"], drop=["tags", "created"],
+    )  # fmt: skip
 
 
 @data.command()
 @dataset_argument
-@workspace_option
-@json_option
-def show(dataset: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(dataset: str, workspace: Workspace, as_json: bool) -> None:
     """Show a dataset."""
-    workspace = open_workspace(workspace_name)
-    found = _read(workspace, dataset)
+    view = _read(workspace, dataset)
     if as_json:
-        emit(found)
+        emit(view)
         return
-    files = _first_files(workspace, found)
+    files = _first_files(workspace, view)
     pairs(
         [
-            ("name", found.name),
-            ("version", found.version),
-            ("kind", found.kind),
-            ("description", found.description),
-            ("created", f"{when(found.created)} ({ago(found.created)})"),
-            ("written by", found.run),
-            ("tags", tag_words(found.tags)),
-            ("id", found.id),
-            ("from", "\n" + "\n".join(_source(s) for s in found.definition["sources"])),
-            *_table_words(found.definition),
-            ("steps", ", ".join(step["do"] for step in found.definition.get("steps", ()))),
-            ("pinned", f"{counted(found.files or 0, 'file')}, {_size(found)}" if found.listing else "nothing"),
+            ("name", view.name),
+            ("version", view.version),
+            ("kind", view.kind),
+            ("description", view.description),
+            ("created", f"{when(view.created)} ({ago(view.created)})"),
+            ("written by", view.run),
+            ("tags", tag_words(view.tags)),
+            ("id", view.id),
+            ("from", "\n" + "\n".join(_source(s) for s in view.definition["sources"])),
+            *_table_words(view.definition),
+            ("steps", ", ".join(step["do"] for step in view.definition.get("steps", ()))),
+            ("pinned", f"{counted(view.files or 0, 'file')}, {_size(view)}" if view.listing else "nothing"),
             ("files", "\n" + "\n".join(files) if files else None),
         ]
     )
@@ -118,7 +109,7 @@ def _table_words(definition: dict[str, Any]) -> list[tuple[str, str]]:
         ("format", form["kind"] + (f", separated by {form['separator']!r}" if "separator" in form else "")),
         ("query", form.get("query", "")),
         ("partitions", form.get("partition_format", "")),
-        ("columns", ", ".join(f"{name} ({wanted['type']})" for name, wanted in types.items())),
+        ("columns", ", ".join(f"{name} ({kind['type']})" for name, kind in types.items())),
         ("time", ", ".join(times.values())),
     ]
 
@@ -135,10 +126,9 @@ def _source(source: dict[str, str]) -> str:
 )
 @tags_option
 @click.option("--description", metavar="TEXT")
-@workspace_option
-@json_option
+@in_workspace_with_json
 def add(
-    name: str, paths: tuple[str, ...], store: str | None, workspace_name: str | None, as_json: bool, **about: Any
+    name: str, paths: tuple[str, ...], store: str | None, workspace: Workspace, as_json: bool, **about: Any
 ) -> None:
     """Register the next version of a dataset.
 
@@ -151,20 +141,19 @@ def add(
     An upload to a folder (the default datastore) copies only files that the latest version lacks. Without any
     change, there is no new version.
     """
-    workspace = open_workspace(workspace_name)
-    earlier = _uploaded_before(workspace, name)
+    earlier = _find_uploads(workspace, name)
     sources = [_path(workspace, name, path, store, earlier) for path in paths]
-    made = Dataset.File.from_files(sources[0] if len(sources) == 1 else sources)
-    kept = made.register(
+    files = Dataset.File.from_files(sources[0] if len(sources) == 1 else sources)
+    registered = files.register(
         workspace, name, about["description"], parse_pairs(about["tags"], "--tag"), create_new_version=True
     )
     if as_json:
-        emit(_read(workspace, f"{kept.name}:{kept.version}"))
+        emit(_read(workspace, f"{registered.name}:{registered.version}"))
     else:
-        click.echo(f"{kept.name}:{kept.version}")
+        click.echo(f"{registered.name}:{registered.version}")
 
 
-def _uploaded_before(workspace: Workspace, name: str) -> dict[str, list[str]]:
+def _find_uploads(workspace: Workspace, name: str) -> dict[str, list[str]]:
     """Return the folders that were uploaded for the latest version of a dataset, by datastore, in order."""
     folders: dict[str, list[str]] = {}
     for view in workspace.session.api.datasets.list(workspace.id, name=name, latest=True):
@@ -193,14 +182,13 @@ def _path(workspace: Workspace, name: str, path: str, store: str | None, earlier
 @data.command()
 @dataset_argument
 @yes_option
-@workspace_option
-def delete(dataset: str, yes: bool, workspace_name: str | None) -> None:
+@in_workspace
+def delete(dataset: str, yes: bool, workspace: Workspace) -> None:
     """Delete a dataset or one of its versions, with the files that `data add` uploaded for it.
 
     Files that another version or dataset names stay, and so do those that were registered where they are. Runs and
     models that used a version still show it.
     """
-    workspace = open_workspace(workspace_name)
     name, version = parse_version(dataset)
     _read(workspace, dataset)  # reports one that does not exist
     listed = workspace.session.api.datasets.list(workspace.id, name=name)
@@ -227,48 +215,39 @@ def _check_unread(workspace: Workspace, dataset: str, views: list[DatasetView]) 
 @dataset_argument
 @folder_option
 @click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
-@workspace_option
-@json_option
-def download(dataset: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def download(dataset: str, folder: str, overwrite: bool, workspace: Workspace, as_json: bool) -> None:
     """Download the files of a dataset."""
-    paths = _open(open_workspace(workspace_name), dataset).download(folder, overwrite=overwrite)
-    if as_json:
-        emit({"paths": paths})
-    else:
-        say(f"{counted(len(paths), 'file')} in {os.path.abspath(folder)}")
+    paths = _open(workspace, dataset).download(folder, overwrite=overwrite)
+    emit_or_say(as_json, {"paths": paths}, f"{counted(len(paths), 'file')} in {os.path.abspath(folder)}")
 
 
 @data.command()
 @dataset_argument
-@workspace_option
-@json_option
+@in_workspace_with_json
 @click.pass_context
-def verify(ctx: click.Context, dataset: str, workspace_name: str | None, as_json: bool) -> None:
+def verify(ctx: click.Context, dataset: str, workspace: Workspace, as_json: bool) -> None:
     """Report what changed since a version was registered; exit with code 1 if anything did."""
-    found = _open(open_workspace(workspace_name), dataset).verify()
-    if as_json:
-        emit({"added": found.added, "removed": found.removed, "changed": found.changed})
-    else:
-        click.echo(str(found))
-    ctx.exit(0 if found else 1)
+    changes = _open(workspace, dataset).verify()
+    facts = {"added": changes.added, "removed": changes.removed, "changed": changes.changed}
+    emit_or_echo(as_json, facts, str(changes))
+    ctx.exit(0 if changes else 1)
 
 
 @data.command()
 @dataset_argument
-@workspace_option
-@json_option
-def lineage(dataset: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def lineage(dataset: str, workspace: Workspace, as_json: bool) -> None:
     """Show where a dataset came from, and what was made from it."""
-    workspace = open_workspace(workspace_name)
     view = _read(workspace, dataset)
-    found = workspace.session.api.datasets.lineage(workspace.id, view.id)
+    links = workspace.session.api.datasets.lineage(workspace.id, view.id)
     if as_json:
-        emit(found)
+        emit(links)
         return
     lines = [[use.role.replace("wrote", "written by").replace("read", "read by"), use.run, use.status,
-              f"{use.experiment}, as {use.name!r}"] for use in found.runs]  # fmt: skip
+              f"{use.experiment}, as {use.name!r}"] for use in links.runs]  # fmt: skip
     lines += [["behind model", f"{m.model}:{m.model_version}", "", f"as {m.purpose!r}"]
-              for m in found.models]  # fmt: skip
+              for m in links.models]  # fmt: skip
     if lines:
         named = f"{view.name}:{view.version}"
         table(["", named, "status", "how"], lines, shrink=["how"], names=[named])
@@ -290,17 +269,17 @@ def cache(clear: bool, keep: float | None, as_json: bool) -> None:
     freed = 0
     if clear or keep is not None:
         freed = worker_client.call("clear_cache", {"cache": folder, "keep": 0 if clear else int((keep or 0) * 1e9)})
-    found = worker_client.call("cache_usage", {"cache": folder})
+    usage = worker_client.call("cache_usage", {"cache": folder})
     if as_json:
-        emit({"folder": folder, "freed": freed, **found})
+        emit({"folder": folder, "freed": freed, **usage})
         return
     pairs(
         [
             ("folder", folder),
-            ("files", str(found["files"])),
-            ("size", size(found["bytes"])),
-            ("in use", size(found["held"])),
-            ("limit", size(found["limit"])),
+            ("files", str(usage["files"])),
+            ("size", size(usage["bytes"])),
+            ("in use", size(usage["held"])),
+            ("limit", size(usage["limit"])),
             ("made free", size(freed) if freed else None),
         ]
     )

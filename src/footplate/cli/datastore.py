@@ -10,8 +10,17 @@ from urllib.parse import urlsplit
 import click
 
 from footplate import environ
-from footplate.cli.console import ago, emit, say, size
-from footplate.cli.context import confirm, json_option, names_of, open_workspace, workspace_option, yes_option
+from footplate.cli.console import ago, emit, emit_or_say, say, size
+from footplate.cli.context import (
+    confirm,
+    in_workspace,
+    in_workspace_with_json,
+    json_option,
+    names_of,
+    open_workspace,
+    workspace_option,
+    yes_option,
+)
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
@@ -20,6 +29,7 @@ from footplate.errors import InvalidInput
 from footplate.sdk.data import registration, worker_client
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.workspace import Workspace
 
 store_argument = click.argument("name", shell_complete=names_of("datastores"))
 
@@ -33,16 +43,17 @@ def datastore() -> None:
 
 
 @datastore.command("list")
-@workspace_option
-@json_option
-def list_stores(workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_stores(workspace: Workspace, as_json: bool) -> None:
     """List datastores; `*` marks the default."""
-    workspace = open_workspace(workspace_name)
-    found = list(workspace.session.api.datastores.list(workspace.id))
+    stores = list(workspace.session.api.datastores.list(workspace.id))
     if as_json:
-        emit(found)
+        emit(stores)
         return
-    rows = [["*" if s.is_default else "", s.name, s.kind, place(s), _credentials(s)] for s in found]
+    rows = [
+        ["*" if s.is_default else "", s.name, s.kind, place(s), "kept, encrypted" if s.has_credentials else "none"]
+        for s in stores
+    ]
     table(["", "name", "kind", "place", "credentials"], rows, shrink=["place"], drop=["credentials"])
 
 
@@ -52,10 +63,6 @@ def place(store: DatastoreView) -> str:
     parts = ("account", "container", "share", "bucket", "prefix", "database")
     where = "/".join(location[key].strip("/") if key == "prefix" else location[key] for key in parts if key in location)
     return "  ".join(filter(None, [where, *(location.get(key) for key in ("path", "url", "endpoint", "host"))]))
-
-
-def _credentials(store: DatastoreView) -> str:
-    return "kept, encrypted" if store.has_credentials else "none"
 
 
 @datastore.command()
@@ -93,15 +100,15 @@ def add(
     spec = StoreSpec(kind, location, _ask_for(kind, fields)).check()
     workspace = open_workspace(workspace_name)
     unseen = options["no_check"] or spec.kind == "http"
-    made = registration.register(
+    store = registration.register(
         workspace, name, spec.kind, spec.location, spec.credentials, options["overwrite"], unseen
     )
     if as_default:
-        made.set_as_default()
+        store.set_as_default()
     if as_json:
-        emit(workspace.session.api.datastores.get(workspace.id, made.name))
+        emit(workspace.session.api.datastores.get(workspace.id, store.name))
     else:
-        say(f"datastore {made.name} is ready{' and the default' if as_default else ''}")
+        say(f"datastore {store.name} is ready{' and the default' if as_default else ''}")
 
 
 def parse_place(place: str, endpoint: str | None = None, region: str | None = None) -> tuple[str, dict[str, str]]:
@@ -115,33 +122,35 @@ def parse_place(place: str, endpoint: str | None = None, region: str | None = No
         )
     if parts.scheme in ("s3", "gs"):
         kind = "s3" if parts.scheme == "s3" else "gcs"
-        wanted = {"bucket": parts.netloc, "prefix": path, "endpoint": endpoint, "region": region}
+        location = {"bucket": parts.netloc, "prefix": path, "endpoint": endpoint, "region": region}
     elif parts.scheme == "azure":
         container, _, prefix = path.partition("/")
         kind = "azure_blob"
-        wanted = {"account": parts.netloc, "container": container, "prefix": prefix, "endpoint": endpoint}
+        location = {"account": parts.netloc, "container": container, "prefix": prefix, "endpoint": endpoint}
     elif parts.scheme in ("http", "https"):
-        kind, wanted = "http", {"url": place}
+        kind = "http"
+        location = {"url": place}
     elif parts.scheme:
         raise click.BadParameter(f"{place!r} is not a place for a datastore", param_hint="PLACE")
     else:
         folder = os.path.abspath(os.path.expanduser(place))
         if not os.path.isdir(folder):
             raise click.BadParameter(f"there is no folder {folder}", param_hint="PLACE")
-        kind, wanted = "folder", {"path": folder}
-    return kind, {key: value for key, value in wanted.items() if value}
+        kind = "folder"
+        location = {"path": folder}
+    return kind, {key: value for key, value in location.items() if value}
 
 
 def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
     """Read credentials from variables or the terminal, never from the command line, which other users can see."""
-    found: dict[str, str] = {}
-    known = credential_fields(kind)
+    credentials: dict[str, str] = {}
+    names = credential_fields(kind)
     for field in fields:
-        if field not in known:  # a value that was given anyway is not repeated
+        if field not in names:  # a value that was given anyway is not repeated
             name = field.partition("=")[0]
             raise InvalidInput(
-                f"{name!r} was given with a value" if name in known else f"a {kind} store has no credential {name!r}",
-                f"name fields alone, of {', '.join(known) or 'which there are none'}; they are asked for",
+                f"{name!r} was given with a value" if name in names else f"a {kind} store has no credential {name!r}",
+                f"name fields alone, of {', '.join(names) or 'which there are none'}; they are asked for",
             )
         variable = f"{environ.STORE_FIELD}{field.upper()}"  # FOOTPLATE_TOKEN is the server's
         value = os.environ.get(variable)
@@ -149,8 +158,8 @@ def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
             raise InvalidInput(
                 f"the credential {field!r} is missing, and there is no terminal to ask for it", f"set {variable}"
             )
-        found[field] = value if value is not None else click.prompt(field, hide_input=True, err=True)
-    return found
+        credentials[field] = value if value is not None else click.prompt(field, hide_input=True, err=True)
+    return credentials
 
 
 @datastore.command()
@@ -158,55 +167,51 @@ def _ask_for(kind: str, fields: tuple[str, ...]) -> dict[str, str]:
 @click.argument("source", type=click.Path(exists=True))
 @click.option("--to", "target", default="", metavar="PATH", help="The folder of the datastore.")
 @click.option("--overwrite", is_flag=True, help="Replace existing files.  [default: keep them]")
-@workspace_option
-@json_option
-def upload(name: str, source: str, target: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def upload(name: str, source: str, target: str, overwrite: bool, workspace: Workspace, as_json: bool) -> None:
     """Upload a file or folder. Files that are already there are skipped."""
-    store = Datastore.get(open_workspace(workspace_name), name)
+    store = Datastore.get(workspace, name)
     if os.path.isdir(source):
         store.upload(source, target, overwrite=overwrite)
     else:
         store.upload_files([source], target_path=target, overwrite=overwrite)
-    if as_json:
-        emit({"datastore": store.name, "path": target})
-    else:
-        say(f"{source} is in datastore {name}" + (f", in {target}" if target else ""))
+    where = f"in datastore {name}" + (f", in {target}" if target else "")
+    emit_or_say(as_json, {"datastore": store.name, "path": target}, f"{source} is {where}")
 
 
 @datastore.command("ls")
 @store_argument
 @click.argument("folder", default="")
-@workspace_option
-@json_option
-def list_folder(name: str, folder: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_folder(name: str, folder: str, workspace: Workspace, as_json: bool) -> None:
     """List a folder of a datastore."""
-    spec = store_spec(open_workspace(workspace_name), name.lower())
-    found = worker_client.call("children", {"store": spec, "folder": folder})
-    files = [StoreEntry(*entry) for entry in found["files"]]
+    spec = store_spec(workspace, name.lower())
+    listing = worker_client.call("children", {"store": spec, "folder": folder})
+    files = [StoreEntry(*entry) for entry in listing["files"]]
     if as_json:
-        emit({"folders": found["folders"], "files": [entry._asdict() for entry in files]})
+        emit({"folders": listing["folders"], "files": [entry._asdict() for entry in files]})
         return
-    rows = [[f"{name}/", "", ""] for name in found["folders"]]
+    rows = [[f"{name}/", "", ""] for name in listing["folders"]]
     rows += [[entry.path.rpartition("/")[2], size(max(0, entry.size)), ago(entry.modified)] for entry in files]
     table(["name", "size", "changed"], rows, right=["size"])
 
 
 @datastore.command("default")
 @store_argument
-@workspace_option
-def set_default(name: str, workspace_name: str | None) -> None:
+@in_workspace
+def set_default(name: str, workspace: Workspace) -> None:
     """Make a datastore the workspace's default."""
-    Datastore.get(open_workspace(workspace_name), name).set_as_default()
+    Datastore.get(workspace, name).set_as_default()
     say(f"{name} is the default datastore")
 
 
 @datastore.command()
 @store_argument
 @yes_option
-@workspace_option
-def remove(name: str, yes: bool, workspace_name: str | None) -> None:
+@in_workspace
+def remove(name: str, yes: bool, workspace: Workspace) -> None:
     """Remove a datastore from the workspace. Its data stays."""
-    found = Datastore.get(open_workspace(workspace_name), name)
+    store = Datastore.get(workspace, name)
     confirm(f"remove datastore {name} and its credentials? Its data stays.", yes)
-    found.unregister()
+    store.unregister()
     say(f"datastore {name} is removed; its data stays")

@@ -166,8 +166,8 @@ def check_database() -> Finding:
 
 
 def check_uv() -> Finding:
-    found = Path(sys.executable).with_name("uv")
-    path = str(found) if found.exists() else shutil.which("uv")
+    beside = Path(sys.executable).with_name("uv")
+    path = str(beside) if beside.exists() else shutil.which("uv")
     if path is None:
         return Finding("uv", "fail", "not found: environments cannot be built", "pip install uv")
     return Finding("uv", "ok", f"{_version(path)} ({path})")
@@ -202,11 +202,11 @@ def check_fuse() -> Finding:
 
 
 def check_containers() -> Finding:
-    found = [path for path in map(shutil.which, ("podman", "docker")) if path]
-    if not found:
+    engines = [path for path in map(shutil.which, ("podman", "docker")) if path]
+    if not engines:
         hint = "install podman for runs that use an image"
         return Finding("containers", "ok", "none: runs with an image use a virtual environment and a warning", hint)
-    return Finding("containers", "ok", ", ".join(found))
+    return Finding("containers", "ok", ", ".join(engines))
 
 
 def check_mpi() -> Finding:
@@ -247,9 +247,9 @@ def _examine_cluster(workspace: Workspace, target: ComputeView) -> Finding:
         machines = workspace.session.api.computes.cluster(workspace.id, target.name).machines
     except AzureMLException as error:
         return Finding("cluster", "warn", error.message, error.hint)
-    found = "answers" if machines is None else counted(machines, "node")
+    answer = "answers" if machines is None else counted(machines, "node")
     return Finding(
-        "cluster", "ok", f"{target.name} ({target.engine}): {found}; see footplate compute check {target.name}"
+        "cluster", "ok", f"{target.name} ({target.engine}): {answer}; see footplate compute check {target.name}"
     )
 
 

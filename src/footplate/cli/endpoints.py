@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, pairs, printable, say, tag_words, when, word
+from footplate.cli.console import ago, emit, emit_or_say, pairs, printable, say, tag_words, when, word
 from footplate.cli.context import (
     confirm,
+    in_workspace,
+    in_workspace_with_json,
     json_option,
     names_of,
     open_workspace,
@@ -18,7 +20,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_list, table
 from footplate.domain.serving.endpoints import EndpointView, ServiceLog, VersionView
 from footplate.errors import FootplateError
 from footplate.sdk.display.status_line import working
@@ -41,31 +43,22 @@ def endpoints() -> None:
 
 
 @endpoints.command("list")
-@workspace_option
-@json_option
-def list_endpoints(workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_endpoints(workspace: Workspace, as_json: bool) -> None:
     """List web services."""
-    workspace = open_workspace(workspace_name)
-    found = list(workspace.session.api.endpoints.list(workspace.id))
-    if as_json:
-        emit(found)
-    elif not found:
-        say("no web services")
-    else:
-        rows = [
-            [view.name, word(view.state), _models(view), ago(view.modified), _scoring_address(workspace, view)]
-            for view in found
-        ]
-        table(["name", "state", "models", "changed", "scoring address"], rows, drop=["changed", "models"])
+    views = list(workspace.session.api.endpoints.list(workspace.id))
+    print_list(
+        as_json, views, "no web services", ["name", "state", "models", "changed", "scoring address"],
+        lambda v: [v.name, word(v.state), _models(v), ago(v.modified), _scoring_address(workspace, v)],
+        drop=["changed", "models"],
+    )  # fmt: skip
 
 
 @endpoints.command()
 @name_argument
-@workspace_option
-@json_option
-def show(name: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(name: str, workspace: Workspace, as_json: bool) -> None:
     """Show a web service, its versions and their figures of the last minute."""
-    workspace = open_workspace(workspace_name)
     view = workspace.session.api.endpoints.get(workspace.id, name)
     if as_json:
         emit(view)
@@ -108,10 +101,9 @@ def call(name: str, data: str | None, file: Any, workspace_name: str | None, as_
 @click.option("--follow", "-f", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @click.option("--lines", "-n", type=click.IntRange(1, 100_000), default=1000, show_default=True)
 @click.option("--version", type=int, metavar="N", help="A version.  [default: the newest]")
-@workspace_option
-def logs(name: str, follow: bool, lines: int, version: int | None, workspace_name: str | None) -> None:
+@in_workspace
+def logs(name: str, follow: bool, lines: int, version: int | None, workspace: Workspace) -> None:
     """Print the output of a web service's workers."""
-    workspace = open_workspace(workspace_name)
 
     def read() -> ServiceLog:
         return workspace.session.api.endpoints.logs(workspace.id, name, lines=lines, version=version)
@@ -155,7 +147,7 @@ def update(
     if not models and not cors and script is None and options["rollback_seconds"] is options["idle_seconds"] is None:
         raise click.UsageError("give --model, --script, --rollback, --idle-seconds or --cors")
     workspace = open_workspace(workspace_name)
-    chosen = [Model(workspace, given, version=number) for given, number in map(parse_version, models)] or None
+    chosen = [Model(workspace, model, version=number) for model, number in map(parse_version, models)] or None
     service = Webservice(workspace, name)
     config = InferenceConfig(script) if script else None
     origins = None if not cors else [] if cors == ("none",) else list(cors)
@@ -163,10 +155,7 @@ def update(
     with working(f"updating {name}"):
         service.wait_for_deployment()
     view = workspace.session.api.endpoints.get(workspace.id, name)
-    if as_json:
-        emit(view)
-    else:
-        say(f"version {view.versions[-1].number} of {name} takes requests")
+    emit_or_say(as_json, view, f"version {view.versions[-1].number} of {name} takes requests")
 
 
 @endpoints.command()
@@ -191,24 +180,19 @@ def split(name: str, shares: tuple[str, ...], workspace_name: str | None, as_jso
         weights[number] = weight
     workspace = open_workspace(workspace_name)
     view = workspace.session.api.endpoints.split(workspace.id, name, weights)
-    if as_json:
-        emit(view)
-    else:
-        say(", ".join(f"version {v.number}: {v.weight:g} %" for v in view.versions if v.weight))
+    emit_or_say(as_json, view, ", ".join(f"version {v.number}: {v.weight:g} %" for v in view.versions if v.weight))
 
 
 @endpoints.command()
 @name_argument
 @click.option("--renew", type=click.Choice(["primary", "secondary"]), help="Replace this key first; the other stays.")
-@workspace_option
-@json_option
-def keys(name: str, renew: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def keys(name: str, renew: str | None, workspace: Workspace, as_json: bool) -> None:
     """Show the keys of a web service, or a new token if it takes tokens.
 
     A request sends one in its header: `Authorization: Bearer KEY`. Either key is valid, so that clients can change to
     the other one before it is renewed.
     """
-    workspace = open_workspace(workspace_name)
     api = workspace.session.api.endpoints
     auth = api.get(workspace.id, name).settings.auth
     if auth == "none":
@@ -229,10 +213,10 @@ def keys(name: str, renew: str | None, workspace_name: str | None, as_json: bool
 @endpoints.command()
 @name_argument
 @yes_option
-@workspace_option
-def delete(name: str, yes: bool, workspace_name: str | None) -> None:
+@in_workspace
+def delete(name: str, yes: bool, workspace: Workspace) -> None:
     """Delete a web service. Requests in hand are answered first."""
-    service = Webservice(open_workspace(workspace_name), name)
+    service = Webservice(workspace, name)
     confirm(f"delete web service {name} for good?", yes)
     with working(f"deleting {name}"):
         service.delete()
@@ -265,8 +249,8 @@ def _row(version: VersionView) -> list[Any]:
 
 def _new_part(before: str, after: str) -> str:
     """Return the part of a log that is new: the log may have lost its beginning meanwhile."""
-    known, lines = before.splitlines(), after.splitlines()
-    for overlap in range(min(len(known), len(lines)), -1, -1):
-        if known[len(known) - overlap :] == lines[:overlap]:
+    old_lines, lines = before.splitlines(), after.splitlines()
+    for overlap in range(min(len(old_lines), len(lines)), -1, -1):
+        if old_lines[len(old_lines) - overlap :] == lines[:overlap]:
             return "\n".join(lines[overlap:])
     return after

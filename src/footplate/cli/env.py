@@ -12,7 +12,11 @@ import click
 
 from footplate.api import LONG_POLL
 from footplate.cli.console import ago, counted, emit, pairs, say, size, when
-from footplate.cli.context import find_view, json_option, open_workspace, requirements_environment, workspace_option
+from footplate.cli.context import (
+    find_view,
+    in_workspace_with_json,
+    requirements_environment,
+)
 from footplate.cli.main import Noun
 from footplate.cli.tables import table
 from footplate.domain.codec import to_json
@@ -47,30 +51,29 @@ def env() -> None:
 @env.command("list")
 @click.option("--curated", is_flag=True, help="List curated environments instead: tested ones, and Azure's names.")
 @click.option("--caches", is_flag=True, help="List only the package caches.")
-@workspace_option
-@json_option
-def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_environments(curated: bool, caches: bool, workspace: Workspace, as_json: bool) -> None:
     """List the environments built on the server's machine, most recently used first, and the package caches.
 
     The size of an environment excludes files that it shares with a cache; these are counted once, with the cache.
     """
-    session = open_workspace(workspace_name).session
+    session = workspace.session
     if curated:
         _list_curated(session, as_json)
         return
     if caches:
         _list_caches(session, as_json)
         return
-    found = _built(session)
+    views = _list_built(session)
     if as_json:
-        emit([to_json(view) for view in found])
-    elif not found:
+        emit(views)
+    elif not views:
         say("no environments are built")
     else:
         columns = ["lock", "builder", "python", "packages", "size", "built", "last use", ""]
         rows = [
             [v.digest[:12], v.builder, v.python, v.packages, size(v.size), ago(v.created), ago(v.used), _mark(v)]
-            for v in found
+            for v in views
         ]
         table(columns, rows, right=["packages", "size"])
         click.echo()
@@ -80,49 +83,48 @@ def list_built(curated: bool, caches: bool, workspace_name: str | None, as_json:
 
 
 def _list_caches(session: Session, as_json: bool) -> None:
-    found = list(session.api.locks.list_caches())
+    caches = list(session.api.locks.list_caches())
     if as_json:
-        emit([to_json(view) for view in found])
+        emit(caches)
         return
-    rows = [[view.name, size(view.size), view.holds] for view in found if view.size]
+    rows = [[view.name, size(view.size), view.holds] for view in caches if view.size]
     if rows:
         table(["cache", "size", "holds"], rows, right=["size"])
 
 
 def _list_curated(session: Session, as_json: bool) -> None:
-    found = list(session.api.environments.list_curated())
+    views = list(session.api.environments.list_curated())
     if as_json:
-        emit([to_json(view) for view in found])
+        emit(views)
         return
-    rows = [[v.name, v.python, v.nearest or v.similar or "tested", ", ".join(v.requirements) or "–"] for v in found]
+    rows = [[v.name, v.python, v.nearest or v.similar or "tested", ", ".join(v.requirements) or "–"] for v in views]
     table(["name", "python", "nearest tested", "packages"], rows, shrink=["packages"], drop=["packages"])
     say("show the packages of one with: footplate env show NAME")
 
 
 @env.command()
 @click.argument("lock", metavar="LOCK|RUN|CURATED")
-@workspace_option
-@json_option
-def show(lock: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(lock: str, workspace: Workspace, as_json: bool) -> None:
     """Show the contents of an environment, or of a curated one by its name, with its differences from Azure's."""
     if is_reserved(lock):
-        _show_curated(open_workspace(workspace_name).session.api.environments.get_curated(lock), as_json)
+        _show_curated(workspace.session.api.environments.get_curated(lock), as_json)
         return
-    session, found = _find_lock(lock, workspace_name)
-    built = [view for view in _built(session) if view.digest == found.digest]
+    lock_view = _find_lock(workspace, lock)
+    built = [view for view in _list_built(workspace.session) if view.digest == lock_view.digest]
     if as_json:
-        emit({**to_json(found), "built": [to_json(view) for view in built]})
+        emit({**to_json(lock_view), "built": [to_json(view) for view in built]})
         return
     facts: list[tuple[str, Any]] = []
     for view in built:
         facts += [("path", view.path), ("built", when(view.created)), ("last use", f"{ago(view.used)} {_mark(view)}")]
         facts.append(("size", size(view.size)))
-    _print_lock(found, facts)
+    _print_lock(lock_view, facts)
 
 
 def _show_curated(view: CuratedView, as_json: bool) -> None:
     if as_json:
-        emit(to_json(view))
+        emit(view)
         return
     click.echo(f"{view.name}, Python {view.python}{f', releases until {view.day}' if view.day else ''}")
     lines = [*view.requirements, *(f"{name}={value}" for name, value in view.variables.items())]
@@ -139,34 +141,31 @@ def _show_curated(view: CuratedView, as_json: bool) -> None:
 @env.command("lock")
 @source_argument
 @refresh_option
-@workspace_option
-@json_option
-def lock_source(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def lock_source(source: str, refresh: bool, workspace: Workspace, as_json: bool) -> None:
     """Resolve an environment to exact versions.
 
     The same definition keeps its lock, even if newer releases appear, until --refresh. Later runs use the new lock.
     """
-    made = _resolve(open_workspace(workspace_name), source, refresh)
+    resolved = _resolve(workspace, source, refresh)
     if as_json:
-        emit(to_json(made))
+        emit(resolved)
     else:
-        _print_lock(made)
+        _print_lock(resolved)
 
 
 @env.command()
 @source_argument
 @refresh_option
-@workspace_option
-@json_option
-def build(source: str, refresh: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def build(source: str, refresh: bool, workspace: Workspace, as_json: bool) -> None:
     """Resolve and build an environment ahead of the first run."""
-    workspace = open_workspace(workspace_name)
-    made = _resolve(workspace, source, refresh)
-    view = _follow_build(workspace.session, made.digest)
+    resolved = _resolve(workspace, source, refresh)
+    view = _follow_build(workspace.session, resolved.digest)
     if view.cause is not None:
         raise UserErrorException(view.cause.message, hint=view.cause.hint)
     if as_json:
-        emit({"digest": made.digest, "python": view.path, "warnings": list(made.warnings)})
+        emit({"digest": resolved.digest, "python": view.path, "warnings": list(resolved.warnings)})
     else:
         click.echo(view.path)
 
@@ -174,11 +173,10 @@ def build(source: str, refresh: bool, workspace_name: str | None, as_json: bool)
 @env.command()
 @click.argument("before", metavar="RUN")
 @click.argument("after", metavar="RUN")
-@workspace_option
-@json_option
-def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def diff(before: str, after: str, workspace: Workspace, as_json: bool) -> None:
     """Compare the environments of two runs or locks."""
-    first, second = (_find_lock(name, workspace_name)[1] for name in (before, after))
+    first, second = (_find_lock(workspace, name) for name in (before, after))
     changes = differences(first, second)
     if as_json:
         emit({"before": first.digest, "after": second.digest, "changes": [to_json(change) for change in changes]})
@@ -199,17 +197,14 @@ def diff(before: str, after: str, workspace_name: str | None, as_json: bool) -> 
 @click.option("--cache", "named", multiple=True, type=click.Choice(CACHES), help="Also empty this cache; repeatable.")
 @click.option("--caches", is_flag=True, help="Also empty all caches; built environments stay complete.")
 @click.option("--dry-run", is_flag=True, help="Only print which environments would be removed.")
-@workspace_option
-@json_option
-def gc(
-    days: float, named: tuple[str, ...], caches: bool, dry_run: bool, workspace_name: str | None, as_json: bool
-) -> None:
+@in_workspace_with_json
+def gc(days: float, named: tuple[str, ...], caches: bool, dry_run: bool, workspace: Workspace, as_json: bool) -> None:
     """Remove unused environments and cache entries, and report the space freed.
 
     Environments of active runs stay. Locks stay with their runs: a removed environment is built again when it is
     needed. Unused cache entries are removed; --cache and --caches empty whole caches.
     """
-    locks = open_workspace(workspace_name).session.api.locks
+    locks = workspace.session.api.locks
     done = locks.clear(days * DAY, dry_run, CACHES if caches else named)
     if as_json:
         emit(done)
@@ -231,7 +226,7 @@ def gc(
 # ── Finding and asking ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _built(session: Session) -> list[BuiltView]:
+def _list_built(session: Session) -> list[BuiltView]:
     return list(session.api.locks.list_built())
 
 
@@ -239,25 +234,27 @@ def _mark(view: BuiltView) -> str:
     return "in use" if view.in_use else "changed since" if view.altered else ""
 
 
-def _find_lock(name: str, workspace_name: str | None) -> tuple[Session, Lock]:
+def _find_lock(workspace: Workspace, name: str) -> Lock:
     """Find a lock by digest, by a prefix of the digest of a built environment, or by run."""
     if re.fullmatch(r"[0-9a-f]{6,64}", name):
-        session = open_workspace(workspace_name).session
-        found = {name} if len(name) == 64 else {v.digest for v in _built(session) if v.digest.startswith(name)}
-        if len(found) == 1:
-            return session, session.api.locks.get(found.pop())
-    session, view = find_view(name, workspace_name)
-    return session, session.api.locks.of_run(view.id)
+        digests = (
+            {name}
+            if len(name) == 64
+            else {v.digest for v in _list_built(workspace.session) if v.digest.startswith(name)}
+        )
+        if len(digests) == 1:
+            return workspace.session.api.locks.get(digests.pop())
+    return workspace.session.api.locks.of_run(find_view(workspace, name).id)
 
 
 def _resolve(workspace: Workspace, source: str, refresh: bool) -> Lock:
     spec = to_spec(_open_source(workspace, source))
     started = time.monotonic()
-    made = workspace.session.api.locks.resolve(spec, refresh)
-    for warning in made.warnings:
+    lock = workspace.session.api.locks.resolve(spec, refresh)
+    for warning in lock.warnings:
         say(f"warning: {warning}")
-    say(f"locked as {made.digest[:12]} in {time.monotonic() - started:.1f} s")
-    return made
+    say(f"locked as {lock.digest[:12]} in {time.monotonic() - started:.1f} s")
+    return lock
 
 
 def _open_source(workspace: Workspace, source: str) -> Environment:

@@ -132,7 +132,8 @@ class _LogPrinter:
         """Switch from the log of the build to that of the script once it has started; return whether it switched."""
         if self._named or run.started is None or self._log == script_log(run):
             return False
-        self._log, self._offset = script_log(run), 0
+        self._log = script_log(run)
+        self._offset = 0
         return True
 
 
@@ -148,16 +149,14 @@ def phase_of(run: RunView) -> str:
         place = f", position {run.waiting.position}" if run.waiting.position else ""
         return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
-        return (
-            f"{run_status.visible_status(run.status, run.waiting)}: {run.waiting.reason}{expected(run.waiting.latest)}"
-        )
+        return f"{run_status.visible_status(run.status, run.waiting)}: {run.waiting.reason}{describe_start(run.waiting.latest)}"
     if run.stage is Stage.LOCKING:
         return f"{run.status}: resolving the environment"
     doing = next((node.message for node in run.nodes if node.message), None)
     return f"{run.status}: {doing}" if run.status in ("Preparing", "Finalizing") and doing else run.status
 
 
-def expected(start: float | None) -> str:
+def describe_start(start: float | None) -> str:
     """Return when a waiting run is expected to start, as an addition to the reason."""
     return "" if start is None else f" (expected to start in {duration(max(0.0, start - time.time()))})"
 

@@ -63,31 +63,37 @@ def init(
         raise click.UsageError(f"two names were given, {positional!r} and {name!r}; use one")
     folder = Path(path).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    given = (subscription_id, resource_group, name or positional, server)
+    options = (subscription_id, resource_group, name or positional, server)
     before = _config_of(folder)
-    wanted = before if before is not None and not any(given) else _wanted(folder, *given)
-    _confirm_move(before, wanted, yes)
+    config = before if before is not None and not any(options) else _config_from(folder, *options)
+    if before not in (None, config) and not yes and is_terminal(sys.stdin):
+        question = f"this folder belongs to workspace {_words(before)}; connect it to {_words(config)} instead?"
+        click.confirm(question, abort=True, err=True)
     with patiently():
-        made = Workspace.create(
-            wanted.workspace_name,
-            subscription_id=wanted.subscription_id,
-            resource_group=wanted.resource_group,
-            server=wanted.server,
+        workspace = Workspace.create(
+            config.workspace_name,
+            subscription_id=config.subscription_id,
+            resource_group=config.resource_group,
+            server=config.server,
             exist_ok=True,
             show_output=False,
         )
-    written = made.write_config(str(folder))
-    where = wanted.server or made.session.info.home
-    _report_move(before, wanted)
+    written = workspace.write_config(str(folder))
+    where = config.server or workspace.session.info.home
+    _report_move(before, config)
     if as_json:
-        emit({"workspace": made.name, "id": made.id, "config": written, "server": wanted.server, "home": where})
+        emit(
+            {"workspace": workspace.name, "id": workspace.id, "config": written, "server": config.server, "home": where}
+        )
         return
-    say(f"workspace {made.name} is ready ({where})")
+    say(f"workspace {workspace.name} is ready ({where})")
     say(f"wrote {written}")
     say("next: footplate run --wait SCRIPT, or in Python: Workspace.from_config()")
 
 
-def _wanted(folder: Path, subscription: str | None, group: str | None, name: str | None, server: str | None) -> Config:
+def _config_from(
+    folder: Path, subscription: str | None, group: str | None, name: str | None, server: str | None
+) -> Config:
     name = name or workspace_file.name_for(str(folder))
     return Config(subscription or DEFAULT_LABEL, group or DEFAULT_LABEL, name, server)
 
@@ -99,12 +105,6 @@ def _config_of(folder: Path) -> Config | None:
         return workspace_file.read(str(path)) if folder in (path.parent, path.parent.parent) else None
     except UserErrorException:
         return None
-
-
-def _confirm_move(before: Config | None, now: Config, yes: bool) -> None:
-    if before not in (None, now) and not yes and is_terminal(sys.stdin):
-        question = f"this folder belongs to workspace {_words(before)}; connect it to {_words(now)} instead?"
-        click.confirm(question, abort=True, err=True)
 
 
 def _report_move(before: Config | None, now: Config) -> None:
@@ -153,7 +153,8 @@ def _mark(view: WorkspaceView, here: str) -> str:
 @_name_argument
 def use(name: str) -> None:
     """Connect this folder to an existing workspace."""
-    before, chosen = _config_of(Path.cwd()), open_workspace(name)
+    before = _config_of(Path.cwd())
+    chosen = open_workspace(name)
     say(f"wrote {chosen.write_config()}")
     now = Config(chosen.subscription_id, chosen.resource_group, chosen.name, chosen.session.server)
     _report_move(before, now)
@@ -164,12 +165,12 @@ def use(name: str) -> None:
 @json_option
 def show(name: str | None, as_json: bool) -> None:
     """Show a workspace, by default that of this folder."""
-    found = open_workspace(name)
-    view = found.session.api.workspaces.get(found.id)
+    chosen = open_workspace(name)
+    view = chosen.session.api.workspaces.get(chosen.id)
     if as_json:
         emit(view)
         return
-    server = found.session.server or found.session.info.home
+    server = chosen.session.server or chosen.session.info.home
     pairs([
         ("name", view.name), ("id", view.id), ("subscription", view.subscription_id),
         ("resource group", view.resource_group), ("created", when(view.created)), ("tags", tag_words(view.tags)),
@@ -186,8 +187,8 @@ def delete(name: str, force: bool, yes: bool) -> None:
 
     Without --force it must be empty. Active runs and web services must be ended first.
     """
-    found = open_workspace(name)
+    chosen = open_workspace(name)
     everything = " and everything in it" if force else ""
-    confirm(f"delete workspace {found.name}{everything} for good?", yes)
-    found.session.api.workspaces.delete(found.id, force)
-    say(f"workspace {found.name} is deleted")
+    confirm(f"delete workspace {chosen.name}{everything} for good?", yes)
+    chosen.session.api.workspaces.delete(chosen.id, force)
+    say(f"workspace {chosen.name} is deleted")

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, pairs, say, size, tag_words, when
+from footplate.cli.console import ago, emit, emit_or_echo, pairs, say, size, tag_words, when
 from footplate.cli.context import (
     confirm,
     find_run,
     folder_option,
+    in_workspace_with_json,
     json_option,
     names_of,
     open_workspace,
@@ -25,7 +26,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_list
 from footplate.domain.datasets import ModelUse
 from footplate.domain.records import ModelView
 from footplate.sdk.display.status_line import working
@@ -49,53 +50,44 @@ def models() -> None:
 @click.option("--name", metavar="NAME", help="Only versions of this model.")
 @tag_filter_option
 @click.option("--latest", is_flag=True, help="Only the latest version of each.")
-@workspace_option
-@json_option
-def list_models(
-    name: str | None, tags: tuple[str, ...], latest: bool, workspace_name: str | None, as_json: bool
-) -> None:
+@in_workspace_with_json
+def list_models(name: str | None, tags: tuple[str, ...], latest: bool, workspace: Workspace, as_json: bool) -> None:
     """List models, newest first."""
-    workspace = open_workspace(workspace_name)
-    found = list(workspace.session.api.models.list(workspace.id, name=name, tag=tags, latest=latest))
-    if as_json:
-        emit(found)
-    elif not found:
-        say("no models")
-    else:
-        rows = [[m.name, m.version, _size(m), ago(m.created), m.run, tag_words(m.tags)] for m in found]
-        columns = ["name", "version", "size", "created", "run", "tags"]
-        table(columns, rows, right=["version", "size"], shrink=["tags"], drop=["tags", "created", "size"])
+    views = list(workspace.session.api.models.list(workspace.id, name=name, tag=tags, latest=latest))
+    print_list(
+        as_json, views, "no models", ["name", "version", "size", "created", "run", "tags"],
+        lambda m: [m.name, m.version, _size(m), ago(m.created), m.run, tag_words(m.tags)],
+        right=["version", "size"], shrink=["tags"], drop=["tags", "created", "size"],
+    )  # fmt: skip
 
 
 @models.command()
 @model_argument
-@workspace_option
-@json_option
-def show(model: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(model: str, workspace: Workspace, as_json: bool) -> None:
     """Show a model."""
-    workspace = open_workspace(workspace_name)
-    found = _read(workspace, model)
+    view = _read(workspace, model)
     if as_json:
-        emit(found)
+        emit(view)
         return
-    framework = " ".join(filter(None, [found.framework, found.framework_version]))
+    framework = " ".join(filter(None, [view.framework, view.framework_version]))
     pairs(
         [
-            ("name", found.name),
-            ("version", found.version),
-            ("description", found.description),
+            ("name", view.name),
+            ("version", view.version),
+            ("description", view.description),
             ("framework", framework),
-            ("created", f"{when(found.created)} ({ago(found.created)})"),
-            ("experiment", found.experiment),
-            ("run", found.run),
-            ("snapshot", found.options.get("snapshot")),
-            ("environment", found.options.get("lock")),
-            ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in found.datasets)),
-            *((kind, _columns(found, kind)) for kind in ("inputs", "outputs")),
-            ("aliases", ", ".join(found.aliases)),
-            ("tags", tag_words(found.tags)),
-            ("properties", tag_words(found.properties)),
-            ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in found.files)),
+            ("created", f"{when(view.created)} ({ago(view.created)})"),
+            ("experiment", view.experiment),
+            ("run", view.run),
+            ("snapshot", view.options.get("snapshot")),
+            ("environment", view.options.get("lock")),
+            ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in view.datasets)),
+            *((kind, _columns(view, kind)) for kind in ("inputs", "outputs")),
+            ("aliases", ", ".join(view.aliases)),
+            ("tags", tag_words(view.tags)),
+            ("properties", tag_words(view.properties)),
+            ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in view.files)),
         ]
     )
 
@@ -118,7 +110,7 @@ def show(model: str, workspace_name: str | None, as_json: bool) -> None:
 @json_option
 def register(name: str, path: str, run_id: str | None, workspace_name: str | None, as_json: bool, **about: Any) -> None:
     """Register a file or folder as the next version of a model."""
-    known: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "tags": parse_pairs(about["tags"], "--tag"),
         "description": about["description"],
         "model_framework": about["framework"],
@@ -127,29 +119,25 @@ def register(name: str, path: str, run_id: str | None, workspace_name: str | Non
     workspace = open_workspace(workspace_name)
     with contextlib.redirect_stdout(sys.stderr):  # the SDK prints progress, as Azure's does
         if run_id is not None:
-            made = find_run(run_id, workspace_name)[0].register_model(name, path, **known)
+            registered = find_run(workspace, run_id)[0].register_model(name, path, **settings)
         else:
-            made = Model.register(workspace, path, name, **known)
+            registered = Model.register(workspace, path, name, **settings)
     if as_json:
-        emit(_read(workspace, f"{made.name}:{made.version}"))
+        emit(_read(workspace, f"{registered.name}:{registered.version}"))
     else:
-        click.echo(f"{made.name}:{made.version}")
+        click.echo(f"{registered.name}:{registered.version}")
 
 
 @models.command()
 @model_argument
 @folder_option
 @click.option("--overwrite", is_flag=True, help="Overwrite existing files.")
-@workspace_option
-@json_option
-def download(model: str, folder: str, overwrite: bool, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def download(model: str, folder: str, overwrite: bool, workspace: Workspace, as_json: bool) -> None:
     """Download the files of a model."""
-    found = _open(open_workspace(workspace_name), model)
-    path = found.download(target_dir=folder, exist_ok=overwrite)
-    if as_json:
-        emit({"path": path})
-    else:
-        click.echo(path)
+    chosen = _open(workspace, model)
+    path = chosen.download(target_dir=folder, exist_ok=overwrite)
+    emit_or_echo(as_json, {"path": path}, path)
 
 
 @models.command()
@@ -163,25 +151,23 @@ def download(model: str, folder: str, overwrite: bool, workspace_name: str | Non
 @click.option("--target", metavar="NAME", shell_complete=names_of("computes"),
               help="The compute target whose nodes run the workers.  [default: the server's machine]")  # fmt: skip
 @click.option("--overwrite", is_flag=True, help="Replace a service that exists.")
-@workspace_option
-@json_option
-def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, **options: Any) -> None:
+@in_workspace_with_json
+def deploy(model: str, service: str, workspace: Workspace, as_json: bool, **options: Any) -> None:
     """Deploy a model as the web service SERVICE, and wait until it answers."""
-    workspace = open_workspace(workspace_name)
     config = AksWebservice.deploy_configuration(
         num_replicas=options["replicas"], cpu_cores=options["cpu_cores"], memory_gb=options["memory_gb"],
         auth_enabled=options["with_key"],
     )  # fmt: skip
     script = InferenceConfig(options["script"]) if options["script"] else None
-    made = Model.deploy(
+    deployed = Model.deploy(
         workspace, service, [_open(workspace, model)], script, config, options["target"], options["overwrite"]
     )
     with working(f"deploying {service}"):
-        made.wait_for_deployment()
+        deployed.wait_for_deployment()
     if as_json:
         emit(workspace.session.api.endpoints.get(workspace.id, service))
     else:
-        click.echo(made.scoring_uri)
+        click.echo(deployed.scoring_uri)
 
 
 @models.command("to-onnx")
@@ -193,18 +179,16 @@ def deploy(model: str, service: str, workspace_name: str | None, as_json: bool, 
     help="Rows as the model takes them, as JSON.  [default: the sample input that the model was registered with]",
 )
 @click.option("--name", metavar="NAME", help="Register under this name.  [default: the next version of the model]")
-@workspace_option
-@json_option
-def to_onnx(model: str, sample: Any, name: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def to_onnx(model: str, sample: Any, name: str | None, workspace: Workspace, as_json: bool) -> None:
     """Convert a model to ONNX, compare both on a sample, and register the result."""
-    workspace = open_workspace(workspace_name)
     rows = None if sample is None else _rows(sample)
     with working(f"converting {model}"):
-        made = _open(workspace, model).to_onnx(rows, name)
+        converted = _open(workspace, model).to_onnx(rows, name)
     if as_json:
-        emit(_read(workspace, made.id))
+        emit(_read(workspace, converted.id))
     else:
-        click.echo(made.id)
+        click.echo(converted.id)
 
 
 @models.command()
@@ -215,9 +199,9 @@ def delete(model: str, yes: bool, workspace_name: str | None) -> None:
     """Delete one version of a model."""
     if parse_version(model)[1] is None:
         raise click.BadParameter(f"{model!r} has no version", param_hint="NAME:VERSION")
-    found = _open(open_workspace(workspace_name), model)
+    chosen = _open(open_workspace(workspace_name), model)
     confirm(f"delete model {model} for good?", yes)
-    found.delete()
+    chosen.delete()
     say(f"{model} is deleted")
 
 

@@ -26,7 +26,6 @@ from footplate.cli.context import (
 from footplate.cli.follow import CANCELED, exit_code, follow
 from footplate.cli.main import Command, Unusable
 from footplate.cli.run_config import config_options, make_config
-from footplate.domain.codec import to_json
 from footplate.sdk.display.status_line import working
 from footplate.sdk.experiment import experiment_for_first_run
 from footplate.sdk.session import Session
@@ -48,10 +47,10 @@ class RunCommand(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         whole = list(args)
-        left = super().parse_args(ctx, args)
+        words = super().parse_args(ctx, args)
         before = len(whole) - len(ctx.params.get("words") or ()) - 1
         ctx.meta[_IS_COMMAND] = before >= 0 and whole[before] == "--"
-        return left
+        return words
 
 
 @click.command(cls=RunCommand, epilog=_EPILOG, context_settings={"allow_interspersed_args": False})
@@ -97,10 +96,11 @@ def run(
     with --wait its log.
     """
     is_command = ctx.meta[_IS_COMMAND]
-    words = _checked(words, is_command, is_module)
+    words = _check_script(words, is_command, is_module)
     workspace = open_workspace(workspace_name)
     config = make_config(workspace, words, given, is_command, is_module)
-    subject = _subject(words) if is_command else words[0]
+    files = [word for word in words if os.path.isfile(word)] if is_command else []  # what a command is about
+    subject = next(iter(files), words[0])
     named = experiment or experiment_name(subject, is_module)
     chosen = experiment_for_first_run(workspace, named)
     with working(f"uploading {config.source_directory}"):
@@ -110,38 +110,31 @@ def run(
     if wait:
         return wait_for(workspace.session, submitted.id, stream, as_json)
     if as_json:
-        emit(to_json(read_run(workspace.session, submitted.id)))
+        emit(read_run(workspace.session, submitted.id))
         return 0
     click.echo(submitted.id)
     say(f"watch it with: footplate runs logs -f {submitted.id}")
     return 0
 
 
-def _checked(words: tuple[str, ...], is_command: bool, is_module: bool) -> tuple[str, ...]:
+def _check_script(words: tuple[str, ...], is_command: bool, is_module: bool) -> tuple[str, ...]:
     """Return the script and its arguments; refuse a script that does not exist."""
     if not words:
         raise Unusable("no script was given", "name one: footplate run train.py; see: footplate run --help")
     if is_command or is_module:
         return words
-    script, arguments = words[0], words[2:] if words[1:2] == ("--",) else words[1:]
+    script = words[0]
+    arguments = words[2:] if words[1:2] == ("--",) else words[1:]
     if not os.path.isfile(script):
-        near = difflib.get_close_matches(os.path.basename(script), _files_beside(script), 1)
+        folder = os.path.dirname(script) or "."
+        beside = os.listdir(folder) if os.path.isdir(folder) else []
+        near = difflib.get_close_matches(os.path.basename(script), beside, 1)
         guess = f"did you mean {os.path.join(os.path.dirname(script), near[0])}? " if near else ""
         raise Unusable(f"the script {script!r} does not exist", f"{guess}for a command: footplate run -- {script} …")
     for word in arguments:
         if word in _OURS:
             say(f"note: {word} goes to the script; an option of footplate comes first: footplate run {word} {script}")
     return (script, *arguments)
-
-
-def _subject(command: tuple[str, ...]) -> str:
-    """Return the word that a command is about: its first file, or its program."""
-    return next((word for word in command if os.path.isfile(word)), command[0])
-
-
-def _files_beside(script: str) -> list[str]:
-    folder = os.path.dirname(script) or "."
-    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
@@ -154,7 +147,7 @@ def wait_for(session: Session, run_id: str, stream: bool, as_json: bool) -> int:
         say(f"watch it with: footplate runs logs -f {run_id}")
         return CANCELED
     if as_json:
-        emit(to_json(with_metrics(session, ended)))
+        emit(with_metrics(session, ended))
     return exit_code(ended)
 
 

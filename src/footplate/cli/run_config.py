@@ -152,7 +152,8 @@ def make_config(
     elif words[0].endswith(_SHELLS):
         config.command = _command([*_interpreter(words[0], folder), *words[1:]], run_config)
     else:
-        config.script, config.arguments = os.path.relpath(words[0], folder), list(words[1:])
+        config.script = os.path.relpath(words[0], folder)
+        config.arguments = list(words[1:])
     if given["resume_from"]:
         config.resume_from = DataPath(*_datastore_path(workspace, given["resume_from"], "--resume-from"))
     return config
@@ -160,29 +161,29 @@ def make_config(
 
 def make_run_config(workspace: Workspace, options: Mapping[str, Any]) -> RunConfiguration:
     """Return the run configuration that the options describe, by name; those that are missing are not given."""
-    given: dict[str, Any] = defaultdict(lambda: None, options)
-    made = RunConfiguration.load(given["run_config"]) if given["run_config"] else RunConfiguration()
-    job = _distribution(given)
+    given_options: dict[str, Any] = defaultdict(lambda: None, options)
+    config = RunConfiguration.load(given_options["run_config"]) if given_options["run_config"] else RunConfiguration()
+    job = _distribution(given_options)
     if job is not None:
-        distribute(made, job)
-    if made.max_run_duration_seconds is None:
-        made.max_run_duration_seconds = DEFAULT_MAX_SECONDS
-    fields = {field: given[option] for option, field in _FIELDS.items() if given[option] is not None}
-    environment = _environment(workspace, given)
+        distribute(config, job)
+    if config.max_run_duration_seconds is None:
+        config.max_run_duration_seconds = DEFAULT_MAX_SECONDS
+    fields = {field: given_options[option] for option, field in _FIELDS.items() if given_options[option] is not None}
+    environment = _environment(workspace, given_options)
     if environment is not None:
         fields["environment"] = environment
-    if given["restart_on"]:
-        fields["restart_causes"] = list(given["restart_on"])
+    if given_options["restart_on"]:
+        fields["restart_causes"] = list(given_options["restart_on"])
     for field, value in fields.items():
-        setattr(made, field, value)
-    made.engine_options.update(parse_engine_options(given["engine_options"] or (), "--engine-option"))
-    from_file = _read_variables(given["env_file"]) if given["env_file"] else {}
-    made.environment_variables.update({**from_file, **parse_pairs(given["variables"] or (), "--env")})
-    for text in given["inputs"] or ():
-        made.data.update(_input(workspace, text))
-    for text in given["outputs"] or ():
-        made.output_data.update(_output(workspace, text))
-    return made
+        setattr(config, field, value)
+    config.engine_options.update(parse_engine_options(given_options["engine_options"] or (), "--engine-option"))
+    from_file = _read_variables(given_options["env_file"]) if given_options["env_file"] else {}
+    config.environment_variables.update({**from_file, **parse_pairs(given_options["variables"] or (), "--env")})
+    for text in given_options["inputs"] or ():
+        config.data.update(_input(workspace, text))
+    for text in given_options["outputs"] or ():
+        config.output_data.update(_output(workspace, text))
+    return config
 
 
 # ── The program ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -190,8 +191,8 @@ def make_run_config(workspace: Workspace, options: Mapping[str, Any]) -> RunConf
 
 def _source_folder(script: str) -> str:
     """Return this folder if the script is below it: `footplate run src/train.py` copies everything. Else its own."""
-    here, path = Path.cwd(), Path(script).resolve()
-    return "." if here in path.parents else str(path.parent)
+    path = Path(script).resolve()
+    return "." if Path.cwd() in path.parents else str(path.parent)
 
 
 def _interpreter(script: str, folder: str) -> list[str]:
@@ -211,8 +212,8 @@ def _command(words: Sequence[str], run_config: RunConfiguration) -> list[Any] | 
 
 
 def _word(word: str, data: dict[str, Any]) -> Any:
-    found = _REFERENCE.fullmatch(word)
-    name = found and (found[1] or found[2])
+    reference = _REFERENCE.fullmatch(word)
+    name = reference and (reference[1] or reference[2])
     return data[name] if name in data else shlex.quote(word)
 
 
@@ -238,14 +239,16 @@ def _environment(workspace: Workspace, given: dict[str, Any]) -> Environment | N
 
 
 def _existing(python: str) -> Environment:
-    made = Environment("interpreter")
-    made.python.user_managed_dependencies = True
-    made.python.interpreter_path = python
-    return made
+    environment = Environment("interpreter")
+    environment.python.user_managed_dependencies = True
+    environment.python.interpreter_path = python
+    return environment
 
 
 def _distribution(given: dict[str, Any]) -> DistributedJob | None:
-    kind, nodes, processes = given["distribution"], given["nodes"] or 1, given["processes"]
+    kind = given["distribution"]
+    nodes = given["nodes"] or 1
+    processes = given["processes"]
     for option, needs in (("processes", None), ("backend", "torch"), ("parameter_servers", "tensorflow")):
         if given[option] is not None and (kind is None or needs not in (None, kind)):
             name = option.replace("_", "-")
@@ -284,10 +287,10 @@ def _input(workspace: Workspace, text: str) -> dict[str, DatasetConsumptionConfi
 
 def _output(workspace: Workspace, text: str) -> dict[str, OutputFileDatasetConfig]:
     name, place, mode = _parts(text, "--output")
-    made = OutputFileDatasetConfig(name, _datastore_path(workspace, place, "--output") if place else None)
+    output = OutputFileDatasetConfig(name, _datastore_path(workspace, place, "--output") if place else None)
     if mode not in ("", "mount", "upload"):
         raise click.BadParameter(f"{mode!r} is not mount or upload", param_hint="--output")
-    return {name: made.as_upload() if mode == "upload" else made}
+    return {name: output.as_upload() if mode == "upload" else output}
 
 
 def _parts(text: str, option: str) -> tuple[str, str, str]:

@@ -11,12 +11,18 @@ from typing import IO, Any
 import click
 
 from footplate.cli.console import ago, counted, emit, pairs, say, size, when
-from footplate.cli.context import json_option, open_workspace, seconds_of, server_of_folder, workspace_option
+from footplate.cli.context import (
+    in_workspace_with_json,
+    json_option,
+    seconds_of,
+    server_of_folder,
+)
 from footplate.cli.main import Command, Noun, Unusable
 from footplate.client import home as homes
 from footplate.client import launcher
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import open_session
+from footplate.sdk.workspace import Workspace
 
 _POLL = 0.2
 
@@ -51,14 +57,14 @@ def server(
         "--host": host, "--port": port, "--token-file": token_file, "--url": url, "--ca-file": ca_file,
         "--database": database,
     }  # fmt: skip
-    given = [name for name, value in settings.items() if value is not None]
+    names = [name for name, value in settings.items() if value is not None]
     if ctx.invoked_subcommand is not None:
-        if given:
-            raise Unusable(f"{given[0]} only applies to a server in the foreground", "leave out the command after it")
-    elif not given:
+        if names:
+            raise Unusable(f"{names[0]} only applies to a server in the foreground", "leave out the command after it")
+    elif not names:
         click.echo(ctx.get_help())
     else:
-        _serve([part for name in given for part in (name, str(settings[name]))])
+        _serve([part for name in names for part in (name, str(settings[name]))])
 
 
 def _serve(arguments: list[str]) -> None:
@@ -85,12 +91,12 @@ def status(ctx: click.Context, as_json: bool) -> None:
     Exits with 3 if it is not running.
     """
     team = server_of_folder()
-    found = launcher.server_status(homes.home_folder()) if team is None else _team_status(team)
+    facts = launcher.server_status(homes.home_folder()) if team is None else _team_status(team)
     if as_json:
-        emit(found)
+        emit(facts)
     else:
-        _show(found)
-    if not found["running"]:
+        _show(facts)
+    if not facts["running"]:
         ctx.exit(3)
 
 
@@ -103,12 +109,12 @@ def _team_status(url: str) -> dict[str, Any]:
 
 def _show(found: dict[str, Any]) -> None:
     if not found["running"]:  # the record is that of the last server
-        known = [(name, found.get(name)) for name in ("home", "url", "problem")]
-        pairs([("server", "not running" if "home" in found else "not available"), *known])
+        facts = [(name, found.get(name)) for name in ("home", "url", "problem")]
+        pairs([("server", "not running" if "home" in found else "not available"), *facts])
         return
-    shown = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
+    names = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
     since = f"{when(found['started'])} ({ago(found['started'])})"
-    pairs([("server", "running"), ("started", since), *((n.replace("_", " "), found.get(n)) for n in shown)])
+    pairs([("server", "running"), ("started", since), *((n.replace("_", " "), found.get(n)) for n in names)])
 
 
 @server.command()
@@ -123,12 +129,12 @@ def stop() -> None:
 @click.pass_context
 def test_notifications(ctx: click.Context, as_json: bool) -> None:
     """Send a test message through every channel of settings.ini. Exits with 1 if one fails."""
-    found = open_session().api.notifications.test().channels
+    errors = open_session().api.notifications.test().channels
     if as_json:
-        emit(found)
+        emit(errors)
     else:
-        pairs([(name, f"failed: {error}" if error else "delivered") for name, error in found.items()])
-    if any(found.values()):
+        pairs([(name, f"failed: {error}" if error else "delivered") for name, error in errors.items()])
+    if any(errors.values()):
         ctx.exit(1)
 
 
@@ -153,7 +159,7 @@ def logs(follow: bool, lines: int) -> None:
     for line in deque(file, lines):
         click.echo(line, nl=False)
     while follow:
-        file = _printed_on(file, path)
+        file = _print_new_lines(file, path)
         time.sleep(_POLL)
 
 
@@ -168,7 +174,7 @@ def verify(repair: bool, database: str | None, as_json: bool) -> None:
     The exit code is 0 if everything is sound or was repaired, 1 if something is lost, 2 if the check failed.
     """
     options = {"--repair": repair, "--json": as_json}
-    arguments = [name for name, given in options.items() if given]
+    arguments = [name for name, is_set in options.items() if is_set]
     arguments += ["--database", database] if database else []
     sys.stdout.flush()
     program = [sys.executable, "-m", "footplate.server.verify", "--home", homes.home_folder()]
@@ -179,7 +185,7 @@ def _open(path: str) -> IO[str]:
     return open(path, encoding="utf-8", errors="replace")
 
 
-def _printed_on(file: IO[str], path: str) -> IO[str]:
+def _print_new_lines(file: IO[str], path: str) -> IO[str]:
     """Print new lines; return the file to continue with, which changes when the log is rotated."""
     for line in file:
         click.echo(line, nl=False)
@@ -202,20 +208,19 @@ def _printed_on(file: IO[str], path: str) -> IO[str]:
     show_default=True,
     help="Keep what was stored or asked for since. Below 1h only if nobody submits or uploads meanwhile.",
 )
-@workspace_option
-@json_option
-def gc(dry_run: bool, older_than: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def gc(dry_run: bool, older_than: str, workspace: Workspace, as_json: bool) -> None:
     """Free the space of content that no run, model, dataset or web service refers to.
 
     It is safe while runs and uploads go on. It covers all workspaces of the server.
     """
-    api = open_workspace(workspace_name).session.api
-    found = api.blobs.collect_garbage(seconds_of(older_than, "--older-than"), dry_run)
+    api = workspace.session.api
+    freed = api.blobs.collect_garbage(seconds_of(older_than, "--older-than"), dry_run)
     if as_json:
-        emit(found)
+        emit(freed)
         return
     verb = "would free" if dry_run else "freed"
-    say(f"{verb} {size(found.bytes)} in {counted(found.blobs, 'file')}")
-    if found.recent_blobs:
-        recent = f"{size(found.recent_bytes)} in {counted(found.recent_blobs, 'file')}"
+    say(f"{verb} {size(freed.bytes)} in {counted(freed.blobs, 'file')}")
+    if freed.recent_blobs:
+        recent = f"{size(freed.recent_bytes)} in {counted(freed.recent_blobs, 'file')}"
         say(f"{recent} will follow: nothing refers to them, but they were stored or asked for in the last {older_than}")

@@ -10,14 +10,20 @@ from typing import Any, cast
 
 import click
 
-from footplate.cli.console import ago, counted, emit, number, say
-from footplate.cli.context import find_run, json_option, open_workspace, workspace_option
+from footplate.cli.console import ago, counted, emit, emit_or_echo, emit_or_say, number, say
+from footplate.cli.context import (
+    find_run,
+    in_workspace,
+    in_workspace_with_json,
+    json_option,
+    open_workspace,
+    workspace_option,
+)
 from footplate.cli.main import Command, Noun, Unusable
 from footplate.cli.run import experiment_name
 from footplate.cli.run_config import ENVIRONMENTS, SHARED_OPTIONS, config_options, make_run_config
 from footplate.cli.sweep_view import parameters, print_trials, say_end, watch
-from footplate.cli.tables import table
-from footplate.domain.codec import to_json
+from footplate.cli.tables import print_list, table
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.sdk.config.script_run_config import ScriptRunConfig
@@ -95,11 +101,11 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
     workspace = open_workspace(workspace_name)
     spec = sweep_from_mapping({"concurrent": 2, **settings})
     named = settings.get("experiment") or experiment_name(settings["script"])
-    script_config = _script(workspace, settings)
+    script_config = _make_script_config(workspace, settings)
     experiment = experiment_for_first_run(workspace, named)
     submitted = HyperDriveRun.from_view(experiment, submit_trials(experiment, script_config, spec))
     if not wait:
-        emit({"id": submitted.id}) if as_json else click.echo(submitted.id)
+        emit_or_echo(as_json, {"id": submitted.id}, submitted.id)
         say(f"watch it with: footplate sweep show {submitted.id}")
         return 0
     say(f"submitted {submitted.id}")
@@ -107,49 +113,41 @@ def run(ctx: click.Context, script: str, wait: bool, workspace_name: str | None,
 
 
 @sweep.command("list")
-@workspace_option
-@json_option
-def list_sweeps(workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_sweeps(workspace: Workspace, as_json: bool) -> None:
     """List sweeps, the newest first."""
-    workspace = open_workspace(workspace_name)
-    found = list(workspace.session.api.runs.list(workspace.id, type=HYPERDRIVE))
-    if as_json:
-        emit([to_json(view) for view in found])
-    elif not found:
-        say("no sweeps")
-    else:
-        rows = [[view.id, view.status, view.experiment, ago(view.created)] for view in found]
-        table(["sweep", "status", "experiment", "created"], rows)
+    views = list(workspace.session.api.runs.list(workspace.id, type=HYPERDRIVE))
+    columns = ["sweep", "status", "experiment", "created"]
+    print_list(as_json, views, "no sweeps", columns, lambda v: [v.id, v.status, v.experiment, ago(v.created)])
 
 
 @sweep.command()
 @click.argument("run_id", metavar="RUN", default="latest")
-@workspace_option
-@json_option
-def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(run_id: str, workspace: Workspace, as_json: bool) -> None:
     """Show the trials of a sweep: parameters, the best value of each, and why some were stopped."""
-    found = _find(run_id, workspace_name)
-    trials, spec = found.get_trials(), found.sweep
+    sweep_run = _find(workspace, run_id)
+    trials = sweep_run.get_trials()
     if as_json:
-        emit([to_json(trial) for trial in trials])
+        emit(trials)
         return
-    print_trials(found, trials, spec)
-    say_end(found, trials, spec)
+    print_trials(sweep_run, trials, sweep_run.sweep)
+    say_end(sweep_run, trials, sweep_run.sweep)
 
 
 @sweep.command()
 @click.argument("run_id", metavar="RUN", default="latest")
-@workspace_option
-@json_option
-def best(run_id: str, workspace_name: str | None, as_json: bool) -> int:
+@in_workspace_with_json
+def best(run_id: str, workspace: Workspace, as_json: bool) -> int:
     """Print the best trial: its run, its value and its parameters; with several objectives, the Pareto front."""
-    found = _find(run_id, workspace_name)
-    spec, trials = found.sweep, found.get_pareto_front()
+    sweep_run = _find(workspace, run_id)
+    spec = sweep_run.sweep
+    trials = sweep_run.get_pareto_front()
     if not trials:
-        say(f"no trial of {found.id} has logged {spec.primary.metric} within all constraints")
+        say(f"no trial of {sweep_run.id} has logged {spec.primary.metric} within all constraints")
         return 1
     if as_json:
-        emit(to_json(trials if len(spec.objectives) > 1 else trials[0]))
+        emit(trials if len(spec.objectives) > 1 else trials[0])
         return 0
     for trial in trials:
         values = "  ".join(f"{o.metric} {number(v)}" for o, v in zip(spec.objectives, trial.values, strict=True))
@@ -159,17 +157,18 @@ def best(run_id: str, workspace_name: str | None, as_json: bool) -> int:
 
 @sweep.command()
 @click.argument("run_id", metavar="RUN", default="latest")
-@workspace_option
-@json_option
-def analyze(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def analyze(run_id: str, workspace: Workspace, as_json: bool) -> None:
     """Show which parameters matter; `--json` adds every trial as parallel coordinates."""
-    found = _find(run_id, workspace_name).get_analysis()
+    analysis = _find(workspace, run_id).get_analysis()
     if as_json:
-        emit(to_json(found))
-    elif found.note is not None:
-        say(f"no importance: {found.note}")
+        emit(analysis)
+    elif analysis.note is not None:
+        say(f"no importance: {analysis.note}")
     else:
-        rows = [[name.lstrip("-"), f"{share:.0%}", "█" * round(share * 40)] for name, share in found.importance.items()]
+        rows = [
+            [name.lstrip("-"), f"{share:.0%}", "█" * round(share * 40)] for name, share in analysis.importance.items()
+        ]
         table(["parameter", "importance", ""], rows, right=["importance"])
 
 
@@ -177,85 +176,82 @@ def analyze(run_id: str, workspace_name: str | None, as_json: bool) -> None:
 @click.argument("run_id", metavar="RUN", default="latest")
 @click.option("--optuna", "storage", required=True, metavar="URL", help="The storage, for example sqlite:///study.db.")
 @click.option("--name", metavar="NAME", help="The name of the study.  [default: the sweep's id]")
-@workspace_option
-@json_option
-def export(run_id: str, storage: str, name: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def export(run_id: str, storage: str, name: str | None, workspace: Workspace, as_json: bool) -> None:
     """Write a sweep to a new Optuna study, for optuna.load_study and Optuna Dashboard."""
-    study = _find(run_id, workspace_name).to_optuna(storage, name)
+    study = _find(workspace, run_id).to_optuna(storage, name)
     count = len(study.trials)
-    if as_json:
-        emit({"study": study.study_name, "storage": storage, "trials": count})
-    else:
-        say(f"wrote {counted(count, 'trial')} to the study {study.study_name!r} in {storage}")
+    facts = {"study": study.study_name, "storage": storage, "trials": count}
+    emit_or_say(as_json, facts, f"wrote {counted(count, 'trial')} to the study {study.study_name!r} in {storage}")
 
 
 @sweep.command()
 @click.argument("run_id", metavar="RUN", default="latest")
-@workspace_option
-def stop(run_id: str, workspace_name: str | None) -> None:
+@in_workspace
+def stop(run_id: str, workspace: Workspace) -> None:
     """Cancel a sweep and the trials that still run."""
-    found = _find(run_id, workspace_name)
-    status = found.get_status()
+    sweep_run = _find(workspace, run_id)
+    status = sweep_run.get_status()
     if status in TERMINAL:
-        raise Unusable(f"sweep {found.id} has ended as {status}", f"see: footplate sweep show {found.id}")
-    found.cancel()
-    say(f"{found.id} ends; continue it later with: footplate sweep resume {found.id}")
+        raise Unusable(f"sweep {sweep_run.id} has ended as {status}", f"see: footplate sweep show {sweep_run.id}")
+    sweep_run.cancel()
+    say(f"{sweep_run.id} ends; continue it later with: footplate sweep resume {sweep_run.id}")
 
 
 @sweep.command()
 @click.argument("run_id", metavar="RUN", default="latest")
-@workspace_option
-def resume(run_id: str, workspace_name: str | None) -> None:
+@in_workspace
+def resume(run_id: str, workspace: Workspace) -> None:
     """Continue a sweep that was stopped or failed: unfinished trials run again, and the others follow."""
-    found = _find(run_id, workspace_name)
-    found.restart()
-    say(f"{found.id} goes on; watch it with: footplate sweep show {found.id}")
+    sweep_run = _find(workspace, run_id)
+    sweep_run.restart()
+    say(f"{sweep_run.id} goes on; watch it with: footplate sweep show {sweep_run.id}")
 
 
 # ── Settings ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _settings(script: str, arguments: list[str], given: dict[str, Any]) -> dict[str, Any]:
+def _settings(script: str, arguments: list[str], options: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a YAML file, or of a script and its parameters; options win over the file."""
-    given = {{"variables": "env"}.get(name, name): value for name, value in given.items()}
+    options = {{"variables": "env"}.get(name, name): value for name, value in options.items()}
     if not script.endswith((".yaml", ".yml")):
-        return {"script": script, "parameters": _parameters_of(arguments), **given}
+        return {"script": script, "parameters": _parameters_of(arguments), **options}
     if arguments:
         raise Unusable(f"{arguments[0]!r} is not an option of a sweep from a file", f"add it to {script}")
     settings: Any = yaml.load_file(script)
     if not isinstance(settings, dict) or not settings.get("script"):  # pyright: ignore[reportUnknownMemberType]
         raise Unusable(f"{script} does not name a script", "add a line such as script: train.py")
-    return {**_of_file(dict(settings), script, given), **given}  # pyright: ignore
+    return {**_of_file(dict(settings), script, options), **options}  # pyright: ignore
 
 
 def _of_file(settings: dict[str, Any], path: str, given: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a file for these options: paths start at its folder, an environment is replaced whole."""
     folder = os.path.dirname(path)
-    made = {**settings, "script": os.path.join(folder, str(settings["script"]))}
-    for name in (name for name in _FILES if made.get(name)):
-        beside = os.path.join(folder, str(made[name]))
+    merged = {**settings, "script": os.path.join(folder, str(settings["script"]))}
+    for name in (name for name in _FILES if merged.get(name)):
+        beside = os.path.join(folder, str(merged[name]))
         if os.path.exists(beside):
-            made[name] = beside
-        elif not os.path.exists(str(made[name])):
-            raise Unusable(f"{name} of {path} is {made[name]!r}, which does not exist", f"there is no {beside}")
+            merged[name] = beside
+        elif not os.path.exists(str(merged[name])):
+            raise Unusable(f"{name} of {path} is {merged[name]!r}, which does not exist", f"there is no {beside}")
     if any(name in given for name in ENVIRONMENTS):
-        made = {name: value for name, value in made.items() if name not in ENVIRONMENTS}
+        merged = {name: value for name, value in merged.items() if name not in ENVIRONMENTS}
     for name in ("env", "inputs"):  # both: parts of one name, of which the last one counts
         if name in given:
-            given[name] = [*_texts(made, name), *given[name]]
-    return made
+            given[name] = [*_texts(merged, name), *given[name]]
+    return merged
 
 
 def _texts(settings: Mapping[str, Any], name: str) -> list[str]:
     """Return NAME=VALUE texts of a field that holds them, or a mapping."""
-    given: Any = settings.get(name) or ()
-    if isinstance(given, dict):
-        pairs = cast("dict[str, Any]", given)
+    values: Any = settings.get(name) or ()
+    if isinstance(values, dict):
+        pairs = cast("dict[str, Any]", values)
         if not any(isinstance(value, (dict, list)) for value in pairs.values()):
             return [f"{key}={_text(value)}" for key, value in pairs.items()]
-    elif isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in cast("list[Any]", given)):
-        return list(cast("list[str]", given))
-    raise Unusable(f"{name} of the sweep is {given!r}", f"write it as {name}: {{NAME: VALUE}}")
+    elif isinstance(values, (list, tuple)) and all(isinstance(each, str) for each in cast("list[Any]", values)):
+        return list(cast("list[str]", values))
+    raise Unusable(f"{name} of the sweep is {values!r}", f"write it as {name}: {{NAME: VALUE}}")
 
 
 def _text(value: Any) -> str:
@@ -263,20 +259,20 @@ def _text(value: Any) -> str:
 
 
 def _parameters_of(arguments: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     rest = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else [word])]
     while rest:
         name = rest.pop(0)
         if not name.startswith("--") or not rest:
             raise Unusable(f"{name!r} is not a parameter", "give parameters as --name 2,4,8 or --name uniform:0..1")
-        if name[2:] in found:
+        if name[2:] in parameters:
             raise Unusable(f"parameter {name!r} is given twice", f"give all its values at once: {name} 2,4,8")
         parse_expression(name[2:], rest[0])  # refuse it before anything is read or sent
-        found[name[2:]] = rest.pop(0)
-    return found
+        parameters[name[2:]] = rest.pop(0)
+    return parameters
 
 
-def _script(workspace: Workspace, settings: dict[str, Any]) -> ScriptRunConfig:
+def _make_script_config(workspace: Workspace, settings: dict[str, Any]) -> ScriptRunConfig:
     path = settings["script"]
     options = {**settings, "variables": _texts(settings, "env"), "inputs": _texts(settings, "inputs")}
     return ScriptRunConfig(
@@ -287,14 +283,13 @@ def _script(workspace: Workspace, settings: dict[str, Any]) -> ScriptRunConfig:
     )
 
 
-def _find(run_id: str, workspace_name: str | None) -> HyperDriveRun:
+def _find(workspace: Workspace, run_id: str) -> HyperDriveRun:
     if run_id == "latest":
-        workspace = open_workspace(workspace_name)
         newest = next(workspace.session.api.runs.list(workspace.id, type=HYPERDRIVE, limit=1), None)
         if newest is None:
             raise Unusable(f"workspace {workspace.name} has no sweeps", "submit one: see footplate sweep --help")
         run_id = newest.id
-    found, _ = find_run(run_id, workspace_name)
-    if not isinstance(found, HyperDriveRun):
-        raise Unusable(f"run {found.id} is not a sweep", "see: footplate sweep list")
-    return found
+    run, _ = find_run(workspace, run_id)
+    if not isinstance(run, HyperDriveRun):
+        raise Unusable(f"run {run.id} is not a sweep", "see: footplate sweep list")
+    return run

@@ -11,7 +11,6 @@ import click
 from footplate.cli.console import counted, duration, emit, is_terminal, number, say, sparkline, with_options
 from footplate.cli.follow import CANCELED
 from footplate.cli.tables import table, terminal_lines
-from footplate.domain.codec import to_json
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.sweeps import SweepSpec, TrialView
 from footplate.sdk.sweep_run import HyperDriveRun
@@ -36,7 +35,7 @@ def watch(found: HyperDriveRun, spec: SweepSpec, as_json: bool) -> int:
         return CANCELED
     view.clear()
     if as_json:
-        emit([to_json(trial) for trial in trials])
+        emit(trials)
     else:
         print_trials(found, trials, spec)
     say_end(found, trials, spec)
@@ -90,8 +89,10 @@ class _LiveTable:
         self._height = sum(max(1, -(-len(click.unstyle(line)) // room)) for line in lines)
 
     def _lines(self, trials: Sequence[TrialView], rows: int) -> list[str]:
-        shown = [trial for trial in trials if trial.is_best or trial.number >= len(trials) - rows + 1][-rows:]
-        return [*_table_lines(shown, self._spec, self._curves_of(shown)), summary(trials, self._spec)]
+        visible = [trial for trial in trials if trial.is_best or trial.number >= len(trials) - rows + 1][-rows:]
+        columns, rows_of_cells = _cells(visible, self._spec, self._curves_of(visible))
+        table_lines = terminal_lines(columns, rows_of_cells, right=_right(self._spec), shrink=_SHRINK, drop=_DROP)
+        return [*table_lines, summary(trials, self._spec)]
 
     def clear(self) -> None:
         if self._height:
@@ -99,11 +100,11 @@ class _LiveTable:
             self._height = 0
 
     def _curves_of(self, trials: Sequence[TrialView]) -> dict[str, str]:
-        metric, running = self._spec.primary.metric, dict[str, str]()
+        running: dict[str, str] = {}
         for trial in trials:
             if trial.intervals and trial.run not in self._curves:
-                kept = running if trial.ended is None else self._curves
-                kept[trial.run] = _curve(self._found, trial.run, metric)
+                curves = running if trial.ended is None else self._curves
+                curves[trial.run] = _curve(self._found, trial.run, self._spec.primary.metric)
         return {**self._curves, **running}
 
 
@@ -128,11 +129,6 @@ def print_trials(found: HyperDriveRun, trials: Sequence[TrialView], spec: SweepS
     table(columns, rows, right=_right(spec), shrink=_SHRINK, drop=_DROP)
 
 
-def _table_lines(trials: Sequence[TrialView], spec: SweepSpec, curves: dict[str, str]) -> list[str]:
-    columns, rows = _cells(trials, spec, curves)
-    return list(terminal_lines(columns, rows, right=_right(spec), shrink=_SHRINK, drop=_DROP))
-
-
 _SHRINK = ("stopped because",)
 _DROP = ("stopped because", "time", "course")
 
@@ -148,7 +144,7 @@ def _cells(trials: Sequence[TrialView], spec: SweepSpec, curves: dict[str, str])
     rows = [
         [
             str(trial.number), "★" if trial.is_best else "", trial.status, *_values(trial, len(metrics)),
-            curves.get(trial.run, ""), *(_shown(trial, name) for name in names),
+            curves.get(trial.run, ""), *(_cell(trial, name) for name in names),
             duration(trial.ended - trial.started) if trial.ended and trial.started else "", _why(trial),
         ]
         for trial in trials
@@ -162,7 +158,7 @@ def _values(trial: TrialView, count: int) -> list[str]:
     return [number(trial.best) if trial.best is not None else "", *[""] * (count - 1)]
 
 
-def _shown(trial: TrialView, name: str) -> str:
+def _cell(trial: TrialView, name: str) -> str:
     value = trial.parameters.get(name)
     return "" if name not in trial.parameters else f"{value:.4g}" if isinstance(value, float) else number(value)
 
@@ -187,17 +183,18 @@ def summary(trials: Sequence[TrialView], spec: SweepSpec) -> str:
         parts.append(f"best {spec.primary.metric} {value} in trial {best[0].number} ({parameters(best[0])})")
     stopped = [trial for trial in trials if trial.stopped or trial.paused]
     if stopped:
-        parts.append(f"{len(stopped)} stopped early{_saved(trials, stopped)}")
+        parts.append(f"{len(stopped)} stopped early{_estimate_savings(trials, stopped)}")
     return "; ".join(parts)
 
 
-def _saved(trials: Sequence[TrialView], stopped: Sequence[TrialView]) -> str:
+def _estimate_savings(trials: Sequence[TrialView], stopped: Sequence[TrialView]) -> str:
     """Estimate the time that stopped trials would have taken, as long as trials that ran to their end."""
 
     def seconds(chosen: Sequence[TrialView]) -> list[float]:
         return [trial.ended - trial.started for trial in chosen if trial.ended and trial.started]
 
-    whole, short = seconds([trial for trial in trials if trial.status == "Completed"]), seconds(stopped)
+    whole = seconds([trial for trial in trials if trial.status == "Completed"])
+    short = seconds(stopped)
     if not whole or not short:
         return ""
     return f", about {duration(max(0.0, len(short) * sum(whole) / len(whole) - sum(short)))} saved"

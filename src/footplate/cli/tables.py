@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
-from footplate.cli.console import is_terminal, paint, printable, word
+from footplate.cli.console import emit, is_terminal, paint, printable, say, word
 from footplate.domain.text import cut, wide
 
+T = TypeVar("T")
 GAP = "  "
 SHORTEST = 8
 """The minimum width of a column that may shrink."""
@@ -47,6 +48,23 @@ def table(
         click.echo(line)
 
 
+def print_list(
+    as_json: bool,
+    items: Sequence[T],
+    nothing: str,
+    columns: Sequence[str],
+    row: Callable[[T], Sequence[Any]],
+    **layout: Any,
+) -> None:
+    """Print items as JSON or as a table with these options; a message if there are none."""
+    if as_json:
+        emit(items)
+    elif not items:
+        say(nothing)
+    else:
+        table(columns, map(row, items), **layout)
+
+
 def terminal_lines(
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
@@ -59,16 +77,16 @@ def terminal_lines(
     """Yield the lines of a table that fits the terminal, or of several, one below the other."""
     cells = [["" if value is None else printable(str(value)) for value in row] for row in rows]
     sides = [name in right for name in columns]
-    wanted = {
+    natural = {
         i: max(wide(name), *(wide(row[i]) for row in cells), 0)
         for i, name in enumerate(columns)
         if i == 0 or any(row[i] for row in cells)
     }
     room = shutil.get_terminal_size().columns
-    wanted[0] = max(wide(columns[0]), *(width for row in cells if (width := wide(row[0])) <= room // 2), 0)
-    may_shrink = [i for i in wanted if columns[i] in shrink or columns[i] in wrap]
+    natural[0] = max(wide(columns[0]), *(width for row in cells if (width := wide(row[0])) <= room // 2), 0)
+    may_shrink = [i for i in natural if columns[i] in shrink or columns[i] in wrap]
     may_go = [columns.index(name) for name in drop]
-    widths = fit(wanted, room, may_shrink, may_go)
+    widths = fit(natural, room, may_shrink, may_go)
     for number, part in enumerate(split(widths, room)):
         yield from [""] if number else []
         yield paint(_line([_pad(cut(columns[i], part[i]), part[i], sides[i]) for i in part]), bold=True)
@@ -79,13 +97,13 @@ def terminal_lines(
 
 def fit(widths: Mapping[int, int], room: int, shrink: Sequence[int], drop: Sequence[int]) -> dict[int, int]:
     """Return the columns to show and their widths, leaving out columns of `drop` until the rest fits."""
-    made: dict[int, int] = {}
-    for gone in range(len(drop) + 1):
-        left = {i: width for i, width in widths.items() if i not in drop[:gone]}
-        made = _shrunk(left, room, shrink)
-        if _total(made) <= room:
+    fitted: dict[int, int] = {}
+    for count in range(len(drop) + 1):
+        remaining = {i: width for i, width in widths.items() if i not in drop[:count]}
+        fitted = _shrink(remaining, room, shrink)
+        if _total(fitted) <= room:
             break
-    return made
+    return fitted
 
 
 def split(widths: Mapping[int, int], room: int) -> list[dict[int, int]]:
@@ -99,15 +117,15 @@ def split(widths: Mapping[int, int], room: int) -> list[dict[int, int]]:
     return parts
 
 
-def _shrunk(widths: dict[int, int], room: int, shrink: Sequence[int]) -> dict[int, int]:
+def _shrink(widths: dict[int, int], room: int, shrink: Sequence[int]) -> dict[int, int]:
     """Shrink the widest column first."""
-    made = dict(widths)
-    for _ in range(_total(made) - room):
-        able = [i for i in shrink if made.get(i, 0) > SHORTEST]
+    shrunk = dict(widths)
+    for _ in range(_total(shrunk) - room):
+        able = [i for i in shrink if shrunk.get(i, 0) > SHORTEST]
         if not able:
             break
-        made[max(able, key=lambda i: made[i])] -= 1
-    return made
+        shrunk[max(able, key=lambda i: shrunk[i])] -= 1
+    return shrunk
 
 
 def _total(widths: Mapping[int, int]) -> int:
@@ -122,8 +140,8 @@ def _lines_of(
         row = ["", *row[1:]]
     pieces: list[list[str]] = []
     for i, width in widths.items():
-        shown = _wrapped(row[i], width) if wrapped[i] else [cut(row[i], width)]
-        pieces.append([word(row[i], _pad(text, width, sides[i])) for text in shown])
+        parts = _wrap(row[i], width) if wrapped[i] else [cut(row[i], width)]
+        pieces.append([word(row[i], _pad(text, width, sides[i])) for text in parts])
     blank = [" " * width for width in widths.values()]
     for line in itertools.zip_longest(*pieces):
         yield _line([text if text is not None else blank[n] for n, text in enumerate(line)])
@@ -134,10 +152,10 @@ def hanging(head: str, indent: int, text: str) -> str:
     if not is_terminal():
         return head + text
     room = max(SHORTEST, shutil.get_terminal_size().columns - indent)
-    return head + f"\n{' ' * indent}".join(_wrapped(text, room))
+    return head + f"\n{' ' * indent}".join(_wrap(text, room))
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     """Wrap between words, and inside words wider than a line. (`textwrap` counts characters, not columns.)"""
     lines = [""]
     for part in text.split():

@@ -39,8 +39,8 @@ def check(program: Program) -> list[Finding]:
         return [*unreadable, Finding(place, UNREADABLE, program.name, f"not Python: {error.msg}")]
     walker = _Walker(program)
     walker.visit(tree)
-    found = {*unreadable, *walker.findings} - walker.overruled
-    return sorted(found, key=lambda one: (one.place.cell or 0, one.place.line, one.name))
+    findings = {*unreadable, *walker.findings} - walker.overruled
+    return sorted(findings, key=lambda one: (one.place.cell or 0, one.place.line, one.name))
 
 
 class _Walker(ast.NodeVisitor):
@@ -55,36 +55,38 @@ class _Walker(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            if alias.name.split(".")[0] == names.ROOT and self._attempt(node, alias.name, names.module, alias.name):
+            if alias.name.split(".")[0] == names.ROOT and self._try_to_resolve(
+                node, alias.name, names.module, alias.name
+            ):
                 root = names.ROOT if alias.asname is None else alias.name
                 self._known[alias.asname or names.ROOT] = names.module(root)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         if node.level or (node.module or "").split(".")[0] != names.ROOT:
             return
-        owner = self._attempt(node, str(node.module), names.module, str(node.module), quiet=True)
+        owner = self._try_to_resolve(node, str(node.module), names.module, str(node.module), quiet=True)
         if owner is None:
             return
         listed = [(alias.name, alias.asname or alias.name) for alias in node.names if alias.name != "*"]
         if len(listed) < len(node.names):
             listed += [(name, name) for name in getattr(owner.target, "__all__", ())]
         for name, own_name in listed:
-            found = self._attempt(node, f"{node.module}.{name}", names.member, owner, name)
-            if found is not None:
-                self._known[own_name] = replace(found, name=name)
+            thing = self._try_to_resolve(node, f"{node.module}.{name}", names.member, owner, name)
+            if thing is not None:
+                self._known[own_name] = replace(thing, name=name)
 
-    def _attempt(
+    def _try_to_resolve(
         self, node: ast.AST, label: str, resolve: Callable[..., Thing | None], *arguments: object, quiet: bool = False
     ) -> Thing | None:
         """Return the result of `resolve`, and report it; None if the name is missing."""
         try:
-            found = resolve(*arguments)
+            thing = resolve(*arguments)
         except Missing as missing:
             self._report(node, DIFFERS if self._optional else MISSING, label, str(missing), missing.hint)
             return None
         if not quiet:
             self._report(node, WORKS, label)
-        return found
+        return thing
 
     def _report(self, node: ast.AST, state: str, name: str, message: str = "", hint: str = "") -> None:
         place = self._program.place(getattr(node, "lineno", 1))
@@ -108,7 +110,7 @@ class _Walker(ast.NodeVisitor):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         value = self._value(node.value) if node.value else None
-        self._bind(node.target, value or self._annotated(node.annotation))
+        self._bind(node.target, value or self._read_annotation(node.annotation))
 
     def visit_For(self, node: ast.For) -> None:
         container = self._value(node.iter)
@@ -129,9 +131,9 @@ class _Walker(ast.NodeVisitor):
             arguments = node.args
             for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
                 self._known.pop(each.arg, None)
-                found = self._annotated(each.annotation) if each.annotation else None
-                if found is not None:
-                    self._known[each.arg] = found
+                annotated = self._read_annotation(each.annotation) if each.annotation else None
+                if annotated is not None:
+                    self._known[each.arg] = annotated
             for statement in (*node.decorator_list, *node.body):
                 self.visit(statement)
 
@@ -156,9 +158,9 @@ class _Walker(ast.NodeVisitor):
         else:
             self._value(target)
 
-    def _annotated(self, node: ast.expr) -> Thing | None:
-        found = self._value(node)
-        return replace(found, is_instance=True) if found and isinstance(found.target, type) else None
+    def _read_annotation(self, node: ast.expr) -> Thing | None:
+        thing = self._value(node)
+        return replace(thing, is_instance=True) if thing and isinstance(thing.target, type) else None
 
     # ── expressions ──
 
@@ -192,14 +194,14 @@ class _Walker(ast.NodeVisitor):
     def _member(self, node: ast.Attribute, owner: Thing) -> Thing | None:
         label = f"{_short(owner)}.{node.attr}"
         try:
-            found = names.member(owner, node.attr)
+            attribute = names.member(owner, node.attr)
         except Missing as missing:
             self._report(node, MISSING, label, str(missing), missing.hint)
             return None
-        if found is None:
+        if attribute is None:
             return None
         self._report(node, WORKS, label)
-        return replace(found, name=label)
+        return replace(attribute, name=label)
 
     def _call(self, node: ast.Call) -> Thing | None:
         function = self._value(node.func)
@@ -207,12 +209,13 @@ class _Walker(ast.NodeVisitor):
             self._value(argument)
         if function is None:
             return None
-        name, before = _short(function), len(self.findings)
+        name = _short(function)
+        before = len(self.findings)
         self._check_arguments(node, function, name)
         if name in DIFFERENCES:
             self._report(node, DIFFERS, name, DIFFERENCES[name])
         try:
-            return names.called(function, name)
+            return names.call(function, name)
         except Missing as missing:
             self._report(node, MISSING, name, str(missing), missing.hint)
             return None
@@ -221,19 +224,19 @@ class _Walker(ast.NodeVisitor):
                 self.overruled.add(Finding(self._program.place(node.lineno), WORKS, name))
 
     def _check_arguments(self, node: ast.Call, function: Thing, name: str) -> None:
-        known = names.parameters(function)
-        if known is None:
+        parameters = names.parameters(function)
+        if parameters is None:
             return
-        kinds = {each.kind for each in known.values()}
+        kinds = {each.kind for each in parameters.values()}
         ignored = IGNORED_KEYWORDS.get(name, {})
         for keyword in node.keywords:
             word = keyword.arg or ""
-            wrong = names.unknown_parameter(name, word, known) if word else None
+            wrong = names.unknown_parameter(name, word, parameters) if word else None
             if word in ignored:
                 self._report(keyword, DIFFERS, f"{name}({word}=)", ignored[word])
             elif wrong:
                 self._report(keyword, MISSING, f"{name}({word}=)", str(wrong), wrong.hint)
-        positional = [each for each in known.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
+        positional = [each for each in parameters.values() if each.kind is each.POSITIONAL_OR_KEYWORD]
         starred = any(isinstance(each, ast.Starred) for each in node.args)
         if len(node.args) > len(positional) and not starred and inspect.Parameter.VAR_POSITIONAL not in kinds:
             message = f"{name} accepts {len(positional)} positional arguments, not {len(node.args)}"

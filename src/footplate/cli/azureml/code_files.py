@@ -49,13 +49,13 @@ class Program:
 
 def find_files(paths: list[str]) -> Iterator[Path]:
     """Yield the scripts and notebooks below the paths; a path that is a file is taken as it is."""
-    for given in map(Path, paths):
-        if given.is_file():
-            yield given
-        elif given.is_dir():
-            yield from sorted(file for file in given.rglob("*") if file.suffix in SUFFIXES and _is_code(file, given))
+    for path in map(Path, paths):
+        if path.is_file():
+            yield path
+        elif path.is_dir():
+            yield from sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and _is_code(file, path))
         else:
-            raise NotFound(f"there is no file or folder {str(given)!r}", "name scripts, notebooks, or a folder of them")
+            raise NotFound(f"there is no file or folder {str(path)!r}", "name scripts, notebooks, or a folder of them")
 
 
 def _is_code(file: Path, root: Path) -> bool:

@@ -34,7 +34,7 @@ def check_paths(paths: tuple[str, ...], show_all: bool, as_json: bool) -> int:
     Footplate itself, and keyword arguments are compared with its signatures. The exit code is 1 if anything is missing.
     """
     findings = [
-        found for file in find_files(list(paths)) for program in read_programs(file) for found in check(program)
+        finding for file in find_files(list(paths)) for program in read_programs(file) for finding in check(program)
     ]
     if as_json:
         emit([_as_json(one) for one in findings])
@@ -69,10 +69,10 @@ def _print_summary(findings: list[Finding]) -> None:
     say(f"{counted(len(findings), 'use')} of Azure ML in {counted(files, 'file')}: {text}")
 
 
-def _print_names(state: str, found: list[tuple[usage.Symbol, str]]) -> None:
+def _print_names(state: str, symbols: list[tuple[usage.Symbol, str]]) -> None:
     """Print each reason once, with the names that it concerns and the number of files that use each."""
     reasons: dict[str, list[str]] = {}
-    for each, why in found:
+    for each, why in symbols:
         reasons.setdefault(why, []).append(f"{each.name} ({each.files})")
     for why, named in reasons.items():
         text, _, hint = why.partition("\nhint: ")
@@ -92,16 +92,16 @@ def coverage(as_json: bool) -> None:
     """
     judged = [(each, *usage.judge(each)) for each in usage.symbols()]
     shares = usage.shares([(each, state) for each, state, _ in judged])
-    listed = {wanted: [(each, why) for each, state, why in judged if state == wanted] for wanted in (DIFFERS, MISSING)}
+    listed = {chosen: [(each, why) for each, state, why in judged if state == chosen] for chosen in (DIFFERS, MISSING)}
     if as_json:
         named = {
-            state: [{"name": each.name, "files": each.files, "reason": why} for each, why in found]
-            for state, found in listed.items()
+            state: [{"name": each.name, "files": each.files, "reason": why} for each, why in symbols]
+            for state, symbols in listed.items()
         }
         emit({"share": shares[WORKS], "shares": shares, "names": len(judged), **named})
         return
-    for state, found in listed.items():
-        _print_names(state, found)
+    for state, symbols in listed.items():
+        _print_names(state, symbols)
     uses = f"{sum(each.files for each, _, _ in judged)} uses of {len(judged)} names"
     works, differs, missing = (f"{shares[state]:.1%}" for state in (WORKS, DIFFERS, MISSING))
     click.echo(f"Of {uses}, {works} work as on Azure, {differs} differ, {missing} are missing.")

@@ -59,7 +59,7 @@ def _near_module(name: str) -> str:
         path = list(importlib.import_module(parent).__path__) if parent else []
     except (ImportError, AttributeError):
         return ""
-    return nearest(last, [found.name for found in pkgutil.iter_modules(path)])
+    return nearest(last, [info.name for info in pkgutil.iter_modules(path)])
 
 
 def member(owner: Thing, name: str) -> Thing | None:
@@ -72,13 +72,13 @@ def member(owner: Thing, name: str) -> Thing | None:
     label = f"{owner.name}.{name}"
     owners = [each for each in _relatives(kind) if name in vars(each) or name in _assigned(each)]
     possible = [each for each in owners if each is owners[0] or each not in kind.__mro__]
-    found = [_own(each, name, kind, label, owner.is_instance) for each in possible]
-    if found:
-        return found[0] if _agree(found) else Thing(object(), label, True)
+    things = [_member_of(each, name, kind, label, owner.is_instance) for each in possible]
+    if things:
+        return things[0] if _have_one_type(things) else Thing(object(), label, True)
     if name.startswith("__") or any("__getattr__" in vars(each) for each in kind.__mro__):
         return None
-    known = {key for each in _relatives(kind) for key in (*vars(each), *_assigned(each)) if not key.startswith("_")}
-    raise Missing(f"{kind.__name__} has no {name}", _of_other_runs(kind, name) or nearest(name, known))
+    names = {key for each in _relatives(kind) for key in (*vars(each), *_assigned(each)) if not key.startswith("_")}
+    raise Missing(f"{kind.__name__} has no {name}", _of_other_runs(kind, name) or nearest(name, names))
 
 
 def _of_other_runs(kind: type, name: str) -> str:
@@ -89,17 +89,17 @@ def _of_other_runs(kind: type, name: str) -> str:
     return ""
 
 
-def _own(kind: type, name: str, of: type, label: str, of_instance: bool) -> Thing | None:
+def _member_of(kind: type, name: str, of: type, label: str, of_instance: bool) -> Thing | None:
     if name in vars(kind):
         return _of_value(vars(kind)[name], of, label, of_instance)
-    return _annotated(_assigned(kind)[name], kind, label)
+    return _from_annotation(_assigned(kind)[name], kind, label)
 
 
-def _agree(found: list[Thing | None]) -> bool:
+def _have_one_type(things: list[Thing | None]) -> bool:
     """Return whether an attribute has one type: a list of a class may be a dictionary of its subclass."""
-    kinds = {_class_of(each) for each in found if each is not None and each.is_instance}
-    known = [kind for kind in kinds if kind is not None]
-    return all(issubclass(one, known[0]) or issubclass(known[0], one) for one in known)
+    kinds = {_class_of(each) for each in things if each is not None and each.is_instance}
+    classes = [kind for kind in kinds if kind is not None]
+    return all(issubclass(one, classes[0]) or issubclass(classes[0], one) for one in classes)
 
 
 def _of_module(owner: Thing, name: str) -> Thing | None:
@@ -107,7 +107,7 @@ def _of_module(owner: Thing, name: str) -> Thing | None:
     if hasattr(owner.target, name):
         return Thing(getattr(owner.target, name), label)
     path = list(getattr(owner.target, "__path__", ()))
-    if name in {found.name for found in pkgutil.iter_modules(path)}:
+    if name in {info.name for info in pkgutil.iter_modules(path)}:
         return module(label)
     raise Missing(f"{owner.name} has no {name}", nearest(name, dir(owner.target)))
 
@@ -117,24 +117,24 @@ def _of_value(value: Any, kind: type, label: str, of_instance: bool) -> Thing | 
         return Thing(value.__get__(None, kind), label)
     if isinstance(value, (property, functools.cached_property)):
         getter = value.fget if isinstance(value, property) else value.func
-        return _returned(getter, label) if of_instance else None
+        return _result_of(getter, label) if of_instance else None
     if isinstance(value, (FunctionType, type)):
         return Thing(value, label)
     return Thing(type(value), label, True)
 
 
-def called(function: Thing, name: str) -> Thing | None:
+def call(function: Thing, name: str) -> Thing | None:
     """Return the result of a call; None if nothing is known about it. Raises Missing for one that always fails."""
     if function.is_instance:
         return None
     if isinstance(function.target, type):
-        made = vars(function.target).get("__new__")
-        return _returned(made, name) if made else Thing(function.target, name, True)
+        constructor = vars(function.target).get("__new__")
+        return _result_of(constructor, name) if constructor else Thing(function.target, name, True)
     if not isinstance(function.target, (FunctionType, MethodType)):
         return None
     if function.target.__annotations__.get("return") == "NoReturn":
         raise Missing(*_refusal(function.target))
-    return _returned(function.target, name)
+    return _result_of(function.target, name)
 
 
 def _refusal(function: Callable[..., typing.NoReturn]) -> tuple[str, str]:
@@ -154,23 +154,23 @@ def parameters(function: Thing) -> Mapping[str, inspect.Parameter] | None:
     if not str(getattr(function.target, "__module__", "")).startswith("footplate."):
         return None
     try:
-        found = dict(inspect.signature(function.target).parameters)
+        parameters = dict(inspect.signature(function.target).parameters)
     except (TypeError, ValueError):
         return None
-    first = next(iter(found), "")
+    first = next(iter(parameters), "")
     if first in ("self", "cls") and not isinstance(function.target, type):
-        del found[first]
-    return found
+        del parameters[first]
+    return parameters
 
 
-def unknown_parameter(name: str, word: str, known: Mapping[str, inspect.Parameter]) -> Missing | None:
+def unknown_parameter(name: str, word: str, parameters: Mapping[str, inspect.Parameter]) -> Missing | None:
     """Return why a call does not accept a keyword; None if it does. `known` has the parameters of the call."""
     part = KEYWORDS_OF_OTHER_PARTS.get(name, {}).get(word)
     if part:
         return Missing(f"{name} has no parameter {word}", f"it belongs to {part}: {PARTS[part][1]}")
-    if word in known or any(each.kind is each.VAR_KEYWORD for each in known.values()):
+    if word in parameters or any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
-    return Missing(f"{name} has no parameter {word}", nearest(word, known))
+    return Missing(f"{name} has no parameter {word}", nearest(word, parameters))
 
 
 def element(container: Thing, of_loop: bool) -> Thing | None:
@@ -185,9 +185,9 @@ def element(container: Thing, of_loop: bool) -> Thing | None:
 
 def annotation(text: str, where: ModuleType | None, label: str) -> Thing | None:
     """Return an instance of what an annotation names; None if it cannot be read."""
-    known = {**vars(typing), **_classes(), **(vars(where) if where else {})}
+    namespace = {**vars(typing), **_classes(), **(vars(where) if where else {})}
     try:
-        value = eval(text, known)  # our own annotations
+        value = eval(text, namespace)  # our own annotations
     except Exception:  # an annotation under TYPE_CHECKING with names of the standard library
         return None
     return _instance(value, label)
@@ -204,13 +204,13 @@ def _instance(value: Any, label: str) -> Thing | None:
     return Thing(value, label, True)
 
 
-def _returned(function: Any, label: str) -> Thing | None:
+def _result_of(function: Any, label: str) -> Thing | None:
     function = getattr(function, "__func__", function)
     text = getattr(function, "__annotations__", {}).get("return")
     return annotation(text, inspect.getmodule(function), label) if isinstance(text, str) else None
 
 
-def _annotated(text: str, kind: type, label: str) -> Thing | None:
+def _from_annotation(text: str, kind: type, label: str) -> Thing | None:
     return annotation(text, inspect.getmodule(kind), label) if text else None
 
 
@@ -222,27 +222,27 @@ def _class_of(thing: Thing) -> type | None:
 @functools.cache
 def _relatives(kind: type) -> list[type]:
     """Return the class, its bases and its subclasses: ComputeTarget(…) may return an AmlCompute."""
-    found = [each for each in kind.__mro__ if each.__module__.startswith("footplate.")]
+    kinds = [each for each in kind.__mro__ if each.__module__.startswith("footplate.")]
     todo = [kind]
     while todo:
         below = todo.pop().__subclasses__()
-        found += below
+        kinds += below
         todo += below
-    return found
+    return kinds
 
 
 @functools.cache
 def _assigned(kind: type) -> dict[str, str]:
     """Return the attributes that methods of a class assign to `self`, or that it declares, with their annotations."""
-    found = {name: str(text) for name, text in vars(kind).get("__annotations__", {}).items()}
+    annotations = {name: str(text) for name, text in vars(kind).get("__annotations__", {}).items()}
     try:
         body = ast.parse(textwrap.dedent(inspect.getsource(kind)))
     except (OSError, TypeError, SyntaxError):
-        return found
+        return annotations
     for target, text in _targets(body):
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            found.setdefault(target.attr, text)
-    return found
+            annotations.setdefault(target.attr, text)
+    return annotations
 
 
 def _targets(body: ast.AST) -> Iterator[tuple[ast.expr, str]]:
@@ -250,8 +250,8 @@ def _targets(body: ast.AST) -> Iterator[tuple[ast.expr, str]]:
         if isinstance(node, ast.AnnAssign):
             yield node.target, ast.unparse(node.annotation)
         elif isinstance(node, ast.Assign):
-            made = node.value.func if isinstance(node.value, ast.Call) else None
-            text = made.id if isinstance(made, ast.Name) else ""
+            function = node.value.func if isinstance(node.value, ast.Call) else None
+            text = function.id if isinstance(function, ast.Name) else ""
             for target in node.targets:
                 for each in target.elts if isinstance(target, ast.Tuple) else [target]:
                     yield each, text
@@ -260,7 +260,7 @@ def _targets(body: ast.AST) -> Iterator[tuple[ast.expr, str]]:
 @functools.cache
 def _classes() -> dict[str, type]:
     """Return the classes of the SDK by name: annotations name classes that their modules import for type checkers."""
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for info in pkgutil.walk_packages(sdk.__path__, f"{sdk.__name__}."):
         try:
             module = importlib.import_module(info.name)
@@ -270,5 +270,5 @@ def _classes() -> dict[str, type]:
             continue  # it needs a library that is not installed, such as MLflow
         for name, value in vars(module).items():
             if isinstance(value, type) and value.__module__ == info.name:
-                found.setdefault(name, value)
-    return found
+                classes.setdefault(name, value)
+    return classes

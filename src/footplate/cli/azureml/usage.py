@@ -72,14 +72,14 @@ def why_missing(symbol: Symbol) -> str | None:
     """Return why a name does not work here, with a hint on a line of its own if there is one; None if it works."""
     name, _, keyword = symbol.name.partition("(")
     try:
-        found = _resolve(name)
-        if symbol.kind == "attribute" or found is None:
+        thing = _resolve(name)
+        if symbol.kind == "attribute" or thing is None:
             return None
-        known = names.parameters(found) or {}
-        wrong = names.unknown_parameter(name, keyword.rstrip("=)"), known) if keyword else None
+        parameters = names.parameters(thing) or {}
+        wrong = names.unknown_parameter(name, keyword.rstrip("=)"), parameters) if keyword else None
         if wrong:
             raise wrong
-        names.called(found, name)
+        names.call(thing, name)
     except Missing as missing:
         return f"{missing}\nhint: {missing.hint}" if missing.hint else str(missing)
     return None
@@ -89,18 +89,18 @@ def _resolve(name: str) -> Thing | None:
     first, *rest = name.split(".")
     homes = [(home, first) for home, has in HOMES.items() if first in has.split()]
     module, own_name = _FOLDED.get(first) or homes[0]
-    found = names.member(names.module(module), own_name)
+    thing = names.member(names.module(module), own_name)
     for part in rest:
-        if found is None:
+        if thing is None:
             return None
         try:
-            found = names.member(found, part) or names.member(Thing(found.target, found.name, True), part)
+            thing = names.member(thing, part) or names.member(Thing(thing.target, thing.name, True), part)
         except Missing:
-            made = names.called(found, found.name)  # Datastore(…) returns an object of another class
-            found = names.member(made, part) if made else None
-            if made is None:
+            result = names.call(thing, thing.name)  # Datastore(…) returns an object of another class
+            thing = names.member(result, part) if result else None
+            if result is None:
                 raise
-    return found
+    return thing
 
 
 def judge(symbol: Symbol) -> tuple[str, str]:
@@ -117,6 +117,6 @@ def shares(judged: Sequence[tuple[Symbol, str]]) -> dict[str, float]:
     """Return the part of all uses whose names are in each state."""
     total = sum(each.files for each, _ in judged)
     return {
-        wanted: sum(each.files for each, state in judged if state == wanted) / total
-        for wanted in (WORKS, DIFFERS, MISSING)
+        chosen: sum(each.files for each, state in judged if state == chosen) / total
+        for chosen in (WORKS, DIFFERS, MISSING)
     }

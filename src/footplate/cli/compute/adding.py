@@ -11,12 +11,10 @@ import click
 from footplate.cli.compute.group import compute
 from footplate.cli.console import emit, say
 from footplate.cli.context import (
-    json_option,
+    in_workspace_with_json,
     json_or_text,
-    open_workspace,
     parse_engine_options,
     parse_pairs,
-    workspace_option,
 )
 from footplate.cli.main import Unusable
 from footplate.cli.tables import table
@@ -40,8 +38,7 @@ _ANY_OPTION = {"ignore_unknown_options": True, "allow_extra_args": True}
     "--resource", "resources", multiple=True, metavar="NAME=N", help="A custom resource of each node; repeatable."
 )
 @click.option("--no-check", is_flag=True, help="Add it even if the cluster does not answer now.")
-@workspace_option
-@json_option
+@in_workspace_with_json
 def add(
     words: tuple[str, ...],
     options: tuple[str, ...],
@@ -51,7 +48,7 @@ def add(
     gpus: int | None,
     resources: tuple[str, ...],
     no_check: bool,
-    workspace_name: str | None,
+    workspace: Workspace,
     as_json: bool,
 ) -> None:
     """Add a cluster that exists already as a compute target.
@@ -60,33 +57,30 @@ def add(
     lists them. An option that is given several times is a list. A value that is valid JSON (a number, a list) is passed
     as such. Adding a target again with the same settings changes nothing.
     """
-    workspace = open_workspace(workspace_name)
     (kind, name), flags = split_words(words)
     engine = _find_engine(workspace, kind)
-    given: dict[str, Any] = {**parse_engine_options(options, "--option"), **_named(flags, engine)}
+    settings: dict[str, Any] = {**parse_engine_options(options, "--option"), **_check_flags(flags, engine)}
     node = {"cpus": cpus, "memory": memory, "gpus": gpus, "resources": _amounts(resources) or None}
-    given.update({key: value for key, value in node.items() if value is not None})
-    wanted = ComputeTarget.engine_configuration(kind, max_nodes=max_nodes, check=not no_check, **given)
-    made = ComputeTarget.attach(workspace, name, wanted)
+    settings.update({key: value for key, value in node.items() if value is not None})
+    config = ComputeTarget.engine_configuration(kind, max_nodes=max_nodes, check=not no_check, **settings)
+    target = ComputeTarget.attach(workspace, name, config)
     if as_json:
-        emit(workspace.session.api.computes.get(workspace.id, made.name))
+        emit(workspace.session.api.computes.get(workspace.id, target.name))
         return
-    say(f"{made.name} is ready: runs there start through the engine {kind!r}")
-    say(f"test its nodes with: footplate compute check {made.name}")
+    say(f"{target.name} is ready: runs there start through the engine {kind!r}")
+    say(f"test its nodes with: footplate compute check {target.name}")
 
 
 @compute.command()
 @click.argument("name", required=False)
-@workspace_option
-@json_option
-def engines(name: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def engines(name: str | None, workspace: Workspace, as_json: bool) -> None:
     """List the engines of the server and the options of their targets."""
-    workspace = open_workspace(workspace_name)
-    found = [_find_engine(workspace, name)] if name else list(workspace.session.api.computes.engines())
+    listed = [_find_engine(workspace, name)] if name else list(workspace.session.api.computes.engines())
     if as_json:
-        emit(found)
+        emit(listed)
         return
-    rows = [[engine.name, *row] for engine in found for row in _option_rows(engine)]
+    rows = [[engine.name, *row] for engine in listed for row in _option_rows(engine)]
     table(["engine", "option", "meaning", "per run"], rows, wrap=["meaning"])
 
 
@@ -112,27 +106,29 @@ def split_words(words: Sequence[str]) -> tuple[tuple[str, str], dict[str, Any]]:
         if value is None or (not equals and value.startswith("--")):
             raise Unusable(f"{flag} has no value", f"write it as {flag} VALUE, or {flag}=true for a switch")
         key = flag[2:].replace("-", "_")
-        flags[key] = [*_listed(flags[key]), json_or_text(value)] if key in flags else json_or_text(value)
+        flags[key] = [*_as_list(flags[key]), json_or_text(value)] if key in flags else json_or_text(value)
     if len(names) != 2:
-        found = f"{len(names)} words: {' '.join(names)}" if names else "nothing"
-        raise Unusable(f"ENGINE and NAME are required, not {found}", "for example: footplate compute add slurm gpu")
+        given_words = f"{len(names)} words: {' '.join(names)}" if names else "nothing"
+        raise Unusable(
+            f"ENGINE and NAME are required, not {given_words}", "for example: footplate compute add slurm gpu"
+        )
     return (names[0], names[1]), flags
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _find_engine(workspace: Workspace, name: str) -> EngineView:
-    known = {engine.name: engine for engine in workspace.session.api.computes.engines()}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
+    engines_by_name = {engine.name: engine for engine in workspace.session.api.computes.engines()}
+    if name not in engines_by_name:
+        near = difflib.get_close_matches(name, engines_by_name, 1)
         guess = f"did you mean {near[0]}? " if near else ""
-        raise Unusable(f"there is no engine {name!r}", f"{guess}the engines are {', '.join(known)}")
-    return known[name]
+        raise Unusable(f"there is no engine {name!r}", f"{guess}the engines are {', '.join(engines_by_name)}")
+    return engines_by_name[name]
 
 
-def _named(flags: dict[str, Any], engine: EngineView) -> dict[str, Any]:
+def _check_flags(flags: dict[str, Any], engine: EngineView) -> dict[str, Any]:
     """Return the options; raise Unusable for one that neither the engine nor the command has."""
     for key in flags:
         if key not in engine.options and not engine.problem:
@@ -145,8 +141,8 @@ def _named(flags: dict[str, Any], engine: EngineView) -> dict[str, Any]:
 
 
 def _amounts(texts: Iterable[str]) -> dict[str, Any]:
-    found = {key: json_or_text(value) for key, value in parse_pairs(texts, "--resource").items()}
-    for key, value in found.items():
+    amounts = {key: json_or_text(value) for key, value in parse_pairs(texts, "--resource").items()}
+    for key, value in amounts.items():
         if not isinstance(value, (int, float)) or isinstance(value, bool) or value <= 0:
             raise Unusable(f"--resource {key}={value} is not an amount", "give a number above 0: --resource license=1")
-    return found
+    return amounts

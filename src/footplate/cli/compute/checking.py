@@ -6,9 +6,10 @@ import click
 
 from footplate.cli.compute.group import compute
 from footplate.cli.console import counted, emit, say, word
-from footplate.cli.context import json_option, names_of, open_workspace, workspace_option
+from footplate.cli.context import in_workspace_with_json, names_of
 from footplate.cli.tables import table
 from footplate.sdk.target_check import check_target
+from footplate.sdk.workspace import Workspace
 
 
 @compute.command()
@@ -18,15 +19,14 @@ from footplate.sdk.target_check import check_target
     "--timeout", type=click.FloatRange(1), default=60.0, show_default=True, metavar="SECONDS",
     help="How long to wait for the nodes to start, and then for their answers.",
 )  # fmt: skip
-@workspace_option
-@json_option
-def check(name: str, nodes: int | None, timeout: float, workspace_name: str | None, as_json: bool) -> int:
+@in_workspace_with_json
+def check(name: str, nodes: int | None, timeout: float, workspace: Workspace, as_json: bool) -> int:
     """Test the nodes of a compute target: what works there, what would not, and why.
 
     A run starts a probe on each node, all at the same time, with the node's own Python. `warn` marks what only some
     runs need, `fail` what nothing works without. The exit code is 1 if something fails or a node does not answer.
     """
-    report = check_target(open_workspace(workspace_name), name, nodes, timeout)
+    report = check_target(workspace, name, nodes, timeout)
     if as_json:
         emit(report.serialize())
         return 0 if report.is_usable else 1

@@ -9,7 +9,13 @@ import click
 
 from footplate.cli.compute.group import compute
 from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
-from footplate.cli.context import confirm, json_option, names_of, open_workspace, workspace_option, yes_option
+from footplate.cli.context import (
+    confirm,
+    in_workspace,
+    in_workspace_with_json,
+    names_of,
+    yes_option,
+)
 from footplate.cli.tables import table
 from footplate.domain import shapes
 from footplate.domain.codec import to_json
@@ -17,6 +23,7 @@ from footplate.domain.node_kinds import KnownKind, describe, summarize
 from footplate.domain.records import ComputeView, Waiting
 from footplate.domain.targets import LOCAL
 from footplate.sdk.compute.targets import AmlCompute, ComputeTarget
+from footplate.sdk.workspace import Workspace
 
 _LONGEST_BOUND = 7 * 86400.0
 _SHOWN_OPTIONS = ("description", "vm_size", "vm_priority", "tags")
@@ -27,86 +34,83 @@ def _size(name: str) -> str:
     return f"{name} ({shapes.describe(shape)})" if shape is not None else name
 
 
-def _nodes(found: ComputeView) -> str:
-    words = [f"{found.busy_nodes} busy", f"{found.idle_nodes} idle", f"at most {found.max_nodes}"]
-    there, wanted = found.current_nodes, found.target_nodes
-    return ", ".join([*words, f"{there}, resizing to {wanted}"] if there != wanted else words)
+def _nodes(target: ComputeView) -> str:
+    words = [f"{target.busy_nodes} busy", f"{target.idle_nodes} idle", f"at most {target.max_nodes}"]
+    there, goal = target.current_nodes, target.target_nodes
+    return ", ".join([*words, f"{there}, resizing to {goal}"] if there != goal else words)
 
 
 @compute.command("list")
-@workspace_option
-@json_option
-def list_computes(workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def list_computes(workspace: Workspace, as_json: bool) -> None:
     """List compute targets."""
-    workspace = open_workspace(workspace_name)
     computes = workspace.session.api.computes
-    found = [computes.get(workspace.id, LOCAL), *(c for c in computes.list(workspace.id) if c.name != LOCAL)]
+    targets = [computes.get(workspace.id, LOCAL), *(c for c in computes.list(workspace.id) if c.name != LOCAL)]
     if as_json:
-        emit(found)
+        emit(targets)
         return
-    rows = [[c.name, c.engine, c.busy_nodes, c.idle_nodes, c.max_nodes, c.waiting_runs, c.state] for c in found]
+    rows = [[c.name, c.engine, c.busy_nodes, c.idle_nodes, c.max_nodes, c.waiting_runs, c.state] for c in targets]
     numbers = ["busy nodes", "idle nodes", "at most", "waiting runs"]
     table(["name", "engine", *numbers, "state"], rows, right=numbers, drop=["engine", "state"])
 
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
-@workspace_option
-@json_option
-def show(name: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(name: str, workspace: Workspace, as_json: bool) -> None:
     """Show a compute target."""
-    workspace = open_workspace(workspace_name)
-    found = workspace.session.api.computes.get(workspace.id, name)
+    target = workspace.session.api.computes.get(workspace.id, name)
     if as_json:
-        emit(found)
+        emit(target)
         return
-    options: dict[str, Any] = found.options
+    options: dict[str, Any] = target.options
     pairs(
         [
-            ("name", found.name),
+            ("name", target.name),
             ("description", options.get("description")),
-            ("state", found.state),
-            ("engine", found.engine),
-            ("nodes", _nodes(found)),
-            ("idle nodes", f"{found.min_nodes} always on, others idle for {duration(found.idle_seconds)}"),
-            ("GPUs", f"{found.busy_gpus} of {found.gpus} in use by all targets" if found.gpus else None),
-            ("waiting runs", str(found.waiting_runs)),
+            ("state", target.state),
+            ("engine", target.engine),
+            ("nodes", _nodes(target)),
+            ("idle nodes", f"{target.min_nodes} always on, others idle for {duration(target.idle_seconds)}"),
+            ("GPUs", f"{target.busy_gpus} of {target.gpus} in use by all targets" if target.gpus else None),
+            ("waiting runs", str(target.waiting_runs)),
             ("vm size", _size(str(options.get("vm_size") or ""))),
             ("vm priority", options.get("vm_priority")),
             ("tags", tag_words(options.get("tags") or {})),
             *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
-            *(("node kind", _kind(known)) for known in found.kinds),
-            ("created", f"{when(found.created)} ({ago(found.created)})" if found.created else None),
+            *(("node kind", _kind(kind)) for kind in target.kinds),
+            ("created", f"{when(target.created)} ({ago(target.created)})" if target.created else None),
         ]
     )
 
 
 @compute.command()
 @click.argument("name", required=False, shell_complete=names_of("computes"))
-@workspace_option
-@json_option
-def queue(name: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def queue(name: str | None, workspace: Workspace, as_json: bool) -> None:
     """Show the runs that wait for a compute target or for its cluster, and why; without NAME, for all targets.
 
     Runs are ordered by priority, then by submission time. Backfill: a small, short run may overtake a waiting run if
     it does not delay it; this requires time limits (--timeout). A run starts within the time shown even if those before
     it use their whole time limits. All targets of a machine share its GPUs and one queue for them.
     """
-    workspace = open_workspace(workspace_name)
     target = name and workspace.session.api.computes.get(workspace.id, name).name
     queued = workspace.session.api.runs.list(workspace.id, status=["Queued", "Provisioning"], parent="any")
     views = [view for view in queued if view.target == (target or view.target)]
-    found = [(v, v.waiting or Waiting("just submitted", 0)) for v in views if v.status == "Queued" or v.waiting]
-    found.sort(key=lambda pair: (pair[0].target or "", pair[1].position))
+    waiting_runs = [(v, v.waiting or Waiting("just submitted", 0)) for v in views if v.status == "Queued" or v.waiting]
+    waiting_runs.sort(key=lambda pair: (pair[0].target or "", pair[1].position))
     if as_json:
-        lines = [{"run": v.id, "target": v.target, "created": v.created, **to_json(waiting)} for v, waiting in found]
+        lines = [
+            {"run": v.id, "target": v.target, "created": v.created, **to_json(waiting)} for v, waiting in waiting_runs
+        ]
         emit(lines)
         return
-    if not found:
+    if not waiting_runs:
         say(f"no runs wait for {target}" if target else "no runs wait")
         return
     rows = [
-        [w.position, v.id, v.target, w.nodes, w.gpus, ago(v.created), _within(w.latest), w.reason] for v, w in found
+        [w.position, v.id, v.target, w.nodes, w.gpus, ago(v.created), _within(w.latest), w.reason]
+        for v, w in waiting_runs
     ]
     columns = ["place", "run", "target", "nodes", "GPUs", "submitted", "starts within", "waits because"]
     if target:
@@ -116,8 +120,8 @@ def queue(name: str | None, workspace_name: str | None, as_json: bool) -> None:
 
 def _within(latest: float | None) -> str:
     """Return the time until the latest start. A bound of weeks comes from default time limits, and says nothing."""
-    left = None if latest is None else max(0.0, latest - time.time())
-    return duration(left) if left is not None and left < _LONGEST_BOUND else ""
+    seconds = None if latest is None else max(0.0, latest - time.time())
+    return duration(seconds) if seconds is not None and seconds < _LONGEST_BOUND else ""
 
 
 @compute.command()
@@ -132,61 +136,57 @@ def _within(latest: float | None) -> str:
     help="How long a node stays idle before it is released.",
 )
 @click.option("--vm-size", default="", metavar="SIZE", help="The VM size of its nodes, e.g. STANDARD_NC6.")
-@workspace_option
-@json_option
+@in_workspace_with_json
 def create(
     name: str,
     max_nodes: int,
     min_nodes: int,
     idle_seconds: float,
     vm_size: str,
-    workspace_name: str | None,
+    workspace: Workspace,
     as_json: bool,
 ) -> None:
     """Create a cluster, or replace an existing one. Options that are not given get their defaults."""
-    workspace = open_workspace(workspace_name)
-    wanted = AmlCompute.provisioning_configuration(
+    config = AmlCompute.provisioning_configuration(
         vm_size=vm_size, min_nodes=min_nodes, max_nodes=max_nodes, idle_seconds_before_scaledown=idle_seconds
     )
-    made = ComputeTarget.create(workspace, name, wanted)
+    target = ComputeTarget.create(workspace, name, config)
     if as_json:
-        emit(workspace.session.api.computes.get(workspace.id, made.name))
+        emit(workspace.session.api.computes.get(workspace.id, target.name))
     else:
-        say(f"{made.name} is ready: at most {counted(max_nodes, 'node')} at once")
+        say(f"{target.name} is ready: at most {counted(max_nodes, 'node')} at once")
 
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
 @yes_option
-@workspace_option
-def delete(name: str, yes: bool, workspace_name: str | None) -> None:
+@in_workspace
+def delete(name: str, yes: bool, workspace: Workspace) -> None:
     """Delete a compute target that has no active runs."""
-    _delete(name, yes, workspace_name)
+    _delete(workspace, name, yes)
     say(f"{name} is deleted")
 
 
 @compute.command()
 @click.argument("name", shell_complete=names_of("computes"))
 @yes_option
-@workspace_option
-def remove(name: str, yes: bool, workspace_name: str | None) -> None:
+@in_workspace
+def remove(name: str, yes: bool, workspace: Workspace) -> None:
     """Remove a target from the workspace, like `delete`. A cluster behind it is not touched."""
-    _delete(name, yes, workspace_name)
+    _delete(workspace, name, yes)
     say(f"{name} is removed")
 
 
-def _delete(name: str, yes: bool, workspace_name: str | None) -> None:
-    workspace = open_workspace(workspace_name)
-    found = workspace.session.api.computes.get(workspace.id, name)
-    confirm(f"delete compute target {found.name}? A cluster behind it is not touched.", yes)
+def _delete(workspace: Workspace, name: str, yes: bool) -> None:
+    target = workspace.session.api.computes.get(workspace.id, name)
+    confirm(f"delete compute target {target.name}? A cluster behind it is not touched.", yes)
     workspace.session.api.computes.delete(workspace.id, name)
 
 
-def _kind(known: KnownKind) -> str:
-    pythons = sorted({python.rsplit(".", 1)[0] for python in known.kind.pythons.values()}, key=_as_numbers)
-    words = f"{describe(summarize(known.kind))}; Python {', '.join(pythons) or 'unknown'}"
-    return f"{words}; if a run requests {known.request}" if known.request else words
-
-
-def _as_numbers(version: str) -> list[int]:
-    return [int(part) for part in version.split(".")]
+def _kind(known_kind: KnownKind) -> str:
+    pythons = sorted(
+        {python.rsplit(".", 1)[0] for python in known_kind.kind.pythons.values()},
+        key=lambda v: [int(part) for part in v.split(".")],
+    )
+    words = f"{describe(summarize(known_kind.kind))}; Python {', '.join(pythons) or 'unknown'}"
+    return f"{words}; if a run requests {known_kind.request}" if known_kind.request else words

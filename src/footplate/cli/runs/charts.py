@@ -22,10 +22,10 @@ _COURSE = (8, 32)  # minimum and maximum width of a sparkline
 def show_table(series: Sequence[MetricSeries]) -> None:
     rows = [_row(each.name, [untag_float(point[2]) for point in each.points]) for each in series]
     columns = ["metric", "count", "last", "min", "max", "course"]
-    taken = sum(max(len(row[i]) for row in [columns, *(row for row, _ in rows)]) + 2 for i in range(5))
-    width = min(max(shutil.get_terminal_size().columns - taken, _COURSE[0]), _COURSE[1])
-    shown = [[*row, sparkline(finite, width) if len(finite) > 1 else ""] for row, finite in rows]
-    table(columns, shown, right=columns[1:5], shrink=["last"], drop=["course", "min", "max"])
+    used_width = sum(max(len(row[i]) for row in [columns, *(row for row, _ in rows)]) + 2 for i in range(5))
+    width = min(max(shutil.get_terminal_size().columns - used_width, _COURSE[0]), _COURSE[1])
+    cells = [[*row, sparkline(finite, width) if len(finite) > 1 else ""] for row, finite in rows]
+    table(columns, cells, right=columns[1:5], shrink=["last"], drop=["course", "min", "max"])
 
 
 def _row(name: str, values: list[Any]) -> tuple[list[str], list[float]]:
@@ -51,10 +51,13 @@ def show_series(series: Mapping[str, Sequence[MetricSeries]], by_time: bool = Fa
 
     `series` has the metrics of each run, by its id. The x axis is the step, or the seconds since the run's first value.
     """
-    values = {name: _placed(each, by_time) for name, each in _named(series).items()}
-    lines = [plots.Line(name, [(x, float(y)) for x, y in points if _is_finite(y)]) for name, points in values.items()]
+    values = {name: _points_of(each, by_time) for name, each in _by_name(series).items()}
+    lines = [
+        plots.Line(name, [(x, float(y)) for x, y in points if isinstance(y, (int, float)) and math.isfinite(y)])
+        for name, points in values.items()
+    ]
     if is_terminal() and any(len(line.points) > 1 for line in lines):
-        names = {each.name for found in series.values() for each in found}
+        names = {each.name for metrics in series.values() for each in metrics}
         _plot(", ".join(sorted(names)), lines, "seconds" if by_time else "step")
         return
     for name, points in values.items():
@@ -63,37 +66,33 @@ def show_series(series: Mapping[str, Sequence[MetricSeries]], by_time: bool = Fa
 
 
 def _plot(title: str, lines: Sequence[plots.Line], axis: str) -> None:
-    drawn = [line for line in lines if line.points]
+    with_points = [line for line in lines if line.points]
     room = shutil.get_terminal_size()
-    height = min(max(room.lines - 8 - len(drawn), _HEIGHT[0]), _HEIGHT[1])
-    if len(drawn) == 1:
-        points = drawn[0].points
+    height = min(max(room.lines - 8 - len(with_points), _HEIGHT[0]), _HEIGHT[1])
+    if len(with_points) == 1:
+        points = with_points[0].points
         title += f"  {counted(len(points), 'point')}, last value {number(points[-1][1])}"
     click.echo(f"{title}\n")
-    click.echo("\n".join(plots.plot(drawn, room.columns, height, axis)))
+    click.echo("\n".join(plots.plot(with_points, room.columns, height, axis)))
     for line in lines:
         if not line.points:
             say(f"{line.name} has no numbers to draw")
 
 
-def _named(series: Mapping[str, Sequence[MetricSeries]]) -> dict[str, MetricSeries]:
+def _by_name(series: Mapping[str, Sequence[MetricSeries]]) -> dict[str, MetricSeries]:
     """Name each series by what differs: the run, the metric, or both."""
-    metrics = {each.name for found in series.values() for each in found}
-    made: dict[str, MetricSeries] = {}
-    for run, found in series.items():
-        for each in found:
-            made[each.name if len(series) == 1 else run if len(metrics) == 1 else f"{run} {each.name}"] = each
-    return made
+    metrics = {each.name for of_run in series.values() for each in of_run}
+    named: dict[str, MetricSeries] = {}
+    for run, of_run in series.items():
+        for each in of_run:
+            named[each.name if len(series) == 1 else run if len(metrics) == 1 else f"{run} {each.name}"] = each
+    return named
 
 
-def _placed(series: MetricSeries, by_time: bool) -> list[tuple[float, Any]]:
+def _points_of(series: MetricSeries, by_time: bool) -> list[tuple[float, Any]]:
     """Return the values with their place on the x axis: the step, or the number of the value if it has no step."""
     points = sorted(series.points, key=lambda point: point[0])
     if by_time:
         return [(point[0] - points[0][0], untag_float(point[2])) for point in points]
     placed = [(at if step is None else step, untag_float(value)) for at, (_, step, value) in enumerate(points)]
     return sorted(placed, key=lambda pair: pair[0])
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, (int, float)) and math.isfinite(value)

@@ -27,15 +27,15 @@ FIELDS = (
 
 def split_columns(text: str) -> list[str]:
     """Return the columns of a list with commas; refuse a field that no run has."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    for name in found:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
         kind, dot, _ = name.partition(".")
         if name not in FIELDS and not (dot and kind in _NAMED):
             raise UserErrorException(
                 f"runs have no field {name!r}",
                 hint=nearest_hint(name, FIELDS) or f"use {', '.join(FIELDS)}, or metrics., params., tags.NAME",
             )
-    return found
+    return names
 
 
 def metrics_in(columns: Iterable[str]) -> list[str]:
@@ -46,8 +46,8 @@ def value(view: RunView, column: str) -> Any:
     """Return the field as a plain value; None when the run does not have it."""
     kind, dot, name = column.partition(".")
     if dot and kind in _NAMED:
-        found = getattr(view, _NAMED[kind]).get(name)
-        return untag_float(found)
+        stored = getattr(view, _NAMED[kind]).get(name)
+        return untag_float(stored)
     if column == "took":
         return None if view.started is None else (view.ended or time.time()) - view.started
     if column == "name":
@@ -57,16 +57,16 @@ def value(view: RunView, column: str) -> Any:
 
 def cell(view: RunView, column: str) -> str:
     """Return the field as people read it."""
-    found = value(view, column)
-    if found is None or found == "":
+    plain = value(view, column)
+    if plain is None or plain == "":
         return ""
     if column in _TIMES:
-        return ago(found)
+        return ago(plain)
     if column == "took":
-        return duration(found)
+        return duration(plain)
     if column == "status":
         return run_status.visible_status(view.status, view.waiting)
-    return number(found)
+    return number(plain)
 
 
 def heading(column: str) -> str:
@@ -79,12 +79,8 @@ def write_csv(columns: Sequence[str], views: Iterable[RunView]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(columns)
     for view in views:
-        writer.writerow([_csv_cell(view, column) for column in columns])
-
-
-def _csv_cell(view: RunView, column: str) -> Any:
-    found = value(view, column)
-    return "" if found is None else iso(found) if column in _TIMES else found
+        values = [(column, value(view, column)) for column in columns]
+        writer.writerow(["" if v is None else iso(v) if column in _TIMES else v for column, v in values])
 
 
 def as_object(view: RunView, columns: Sequence[str]) -> dict[str, Any]:

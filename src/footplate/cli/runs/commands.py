@@ -16,6 +16,8 @@ from footplate.cli.console import (
     counted,
     duration,
     emit,
+    emit_or_echo,
+    emit_or_say,
     is_within,
     number,
     pairs,
@@ -29,7 +31,7 @@ from footplate.cli.context import (
     find_run,
     find_view,
     folder_option,
-    json_option,
+    in_workspace_with_json,
     names_of,
     parse_pairs,
     read_run,
@@ -38,14 +40,12 @@ from footplate.cli.context import (
     tags_option,
     wait_option,
     with_metrics,
-    workspace_option,
 )
-from footplate.cli.follow import expected
+from footplate.cli.follow import describe_start
 from footplate.cli.run import wait_for
 from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
-from footplate.cli.tables import table
-from footplate.domain.codec import to_json
+from footplate.cli.tables import print_list, table
 from footplate.domain.floats import untag_float
 from footplate.domain.orders import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
@@ -55,6 +55,7 @@ from footplate.sdk.display.status_line import Live
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import Session, user_name
+from footplate.sdk.workspace import Workspace
 
 _MLFLOW = "mlflow."
 _NAMED_CHILDREN = 3
@@ -63,17 +64,16 @@ _NAMED_CHILDREN = 3
 
 @runs.command()
 @run_argument
-@workspace_option
-@json_option
-def show(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def show(run_id: str, workspace: Workspace, as_json: bool) -> None:
     """Show a run."""
-    session, view = find_view(run_id, workspace_name)
-    view = with_metrics(session, view)
+    view = find_view(workspace, run_id)
+    view = with_metrics(workspace.session, view)
     if as_json:
-        emit(to_json(view))
+        emit(view)
         return
-    related = [("children", _children(session, view)), *_data(session, view)]
-    pairs([*_identity(view), *related, ("checkpoints", _checkpoints(session, view)), *_reasons(view)])
+    related = [("children", _children(workspace.session, view)), *_data(workspace.session, view)]
+    pairs([*_identity(view), *related, ("checkpoints", _checkpoints(workspace.session, view)), *_reasons(view)])
 
 
 def _reasons(view: RunView) -> list[tuple[str, Any]]:
@@ -91,7 +91,9 @@ def _reasons(view: RunView) -> list[tuple[str, Any]]:
 
 def _identity(view: RunView) -> list[tuple[str, Any]]:
     place = f"position {view.waiting.position}: " if view.waiting and view.waiting.position else ""
-    waiting = f"{place}{view.waiting.reason}{_estimate(view)}" if view.waiting else None
+    # The cluster's estimate of the start. In our own queue, `latest` is a bound and not an estimate.
+    start = describe_start(view.waiting.latest) if view.waiting and view.status == "Provisioning" else ""
+    waiting = f"{place}{view.waiting.reason}{start}" if view.waiting else None
     program = view.spec.program if view.spec else None
     script = " ".join([program.script, *program.arguments]) if program and program.script else None
     return [
@@ -134,11 +136,6 @@ def _commit(properties: Mapping[str, str]) -> str | None:
     return facts["commit"][:12] + branch + (", with uncommitted changes" if facts["dirty"] == "True" else "")
 
 
-def _estimate(view: RunView) -> str:
-    """Return the cluster's estimate of the start. In our own queue, `latest` is a bound and not an estimate."""
-    return expected(view.waiting.latest) if view.waiting and view.status == "Provisioning" else ""
-
-
 def describe_node(node: NodeRecord) -> str:
     """Describe a node in one line: state, host, GPUs, and what it does or waits for."""
     place = f" on {node.host}" if node.host else ""
@@ -167,11 +164,13 @@ def _children(session: Session, view: RunView) -> str | None:
 def _checkpoints(session: Session, view: RunView) -> str | None:
     """Return number, size and age of the files that the next attempt begins with."""
     folders = {f"{folder}/" for folder in checkpoint_folders(max(1, len(view.nodes)))}
-    found = [f for f in session.api.files.list(view.id, CHECKPOINTS) if f.path.startswith(tuple(folders)) and f.digest]
-    if not found:
+    saved_files = [
+        f for f in session.api.files.list(view.id, CHECKPOINTS) if f.path.startswith(tuple(folders)) and f.digest
+    ]
+    if not saved_files:
         return None
-    saved = max(file.modified or 0.0 for file in found)
-    return f"{counted(len(found), 'file')}, {size(sum(file.size for file in found))}, saved {ago(saved)}"
+    saved = max(file.modified or 0.0 for file in saved_files)
+    return f"{counted(len(saved_files), 'file')}, {size(sum(file.size for file in saved_files))}, saved {ago(saved)}"
 
 
 @runs.command()
@@ -183,85 +182,68 @@ def _checkpoints(session: Session, view: RunView) -> str | None:
     shell_complete=names_of("files"),
     help="Only files whose path starts with this.",
 )
-@workspace_option
-@json_option
-def files(run_id: str, prefix: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def files(run_id: str, prefix: str, workspace: Workspace, as_json: bool) -> None:
     """List the files and logs of a run."""
-    session, view = find_view(run_id, workspace_name)
-    found = list(session.api.files.list(view.id, prefix))
-    if as_json:
-        emit(found)
-    elif not found:
-        say("no files")
-    else:
-        table(
-            ["path", "size", "modified"],
-            [[f.path, size(f.size), when(f.modified)] for f in found],
-            right=["size"],
-        )
+    view = find_view(workspace, run_id)
+    views = list(workspace.session.api.files.list(view.id, prefix))
+    columns = ["path", "size", "modified"]
+    print_list(as_json, views, "no files", columns, lambda f: [f.path, size(f.size), when(f.modified)], right=["size"])
 
 
 @runs.command()
 @run_argument
 @click.argument("paths", nargs=-1, shell_complete=names_of("files"))
 @folder_option
-@workspace_option
-@json_option
-def download(run_id: str, paths: tuple[str, ...], folder: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def download(run_id: str, paths: tuple[str, ...], folder: str, workspace: Workspace, as_json: bool) -> None:
     """Download files of a run.
 
     PATHS are files or folders of the run; by default all of them. They keep their paths below the target folder.
     """
-    run, view = find_run(run_id, workspace_name)
+    run, view = find_run(workspace, run_id)
     names = run.get_file_names()
-    wanted = [n for n in names if not paths or any(is_within(n, p) for p in paths)]
+    chosen = [n for n in names if not paths or any(is_within(n, p) for p in paths)]
     unknown = [p for p in paths if not any(is_within(n, p) for n in names)]
     if unknown:
         raise UserErrorException(
             f"run {view.id} has no file or folder {unknown[0]!r}",
             hint=f"list its files with: footplate runs files {view.id}",
         )
-    written = [str(Path(folder) / name) for name in wanted]
+    written = [str(Path(folder) / name) for name in chosen]
     with Live() as live:
-        for at, (name, target) in enumerate(zip(wanted, written, strict=True), 1):
-            live.show(f"downloading {at} of {len(wanted)}: {name}")
+        for at, (name, target) in enumerate(zip(chosen, written, strict=True), 1):
+            live.show(f"downloading {at} of {len(chosen)}: {name}")
             Path(target).parent.mkdir(parents=True, exist_ok=True)
             run.download_file(name, target)
-    if as_json:
-        emit(written)
-    else:
-        click.echo("\n".join(written))
+    emit_or_echo(as_json, written, "\n".join(written))
 
 
 @runs.command()
 @run_argument
 @click.option("--to", "folder", type=click.Path(), help="A new or empty folder.  [default: RUN-code, in this folder]")
-@workspace_option
-@json_option
-def snapshot(run_id: str, folder: str | None, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def snapshot(run_id: str, folder: str | None, workspace: Workspace, as_json: bool) -> None:
     """Restore the code of a run: the files of the source folder as they were when it was submitted."""
-    session, view = find_view(run_id, workspace_name)
+    view = find_view(workspace, run_id)
     if view.snapshot is None:
         raise UserErrorException(f"run {view.id} has no snapshot", hint="runs that submit a script have one")
     target = folder or f"{view.id}-code"
-    count = snapshots.restore_folder(session, view.snapshot, target)
-    if as_json:
-        emit({"folder": os.path.abspath(target), "files": count})
-    else:
-        say(f"{counted(count, 'file')} in {os.path.abspath(target)}")
+    count = snapshots.restore_folder(workspace.session, view.snapshot, target)
+    place = os.path.abspath(target)
+    emit_or_say(as_json, {"folder": place, "files": count}, f"{counted(count, 'file')} in {place}")
 
 
 @runs.command()
 @click.argument("run_ids", metavar="RUN...", nargs=-1, required=True, shell_complete=names_of("runs"))
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the run's story.")
-@workspace_option
-@json_option
-def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def cancel(run_ids: tuple[str, ...], reason: str, workspace: Workspace, as_json: bool) -> None:
     """Cancel runs and their children."""
     ended: list[Any] = []
     for run_id in run_ids:
-        session, view = find_view(run_id, workspace_name)
-        after = session.api.runs.cancel(view.id, user_name(), reason)
+        view = find_view(workspace, run_id)
+        after = workspace.session.api.runs.cancel(view.id, user_name(), reason)
         ended.append(after)
         if view.status in TERMINAL:
             say(f"{view.id} had already ended: {view.status}")
@@ -274,14 +256,13 @@ def cancel(run_ids: tuple[str, ...], reason: str, workspace_name: str | None, as
 @runs.command()
 @run_argument
 @click.option("--reason", default="", metavar="TEXT", help="The reason, for the run's story.")
-@workspace_option
-@json_option
-def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def restart(run_id: str, reason: str, workspace: Workspace, as_json: bool) -> None:
     """Retry a failed or canceled run.
 
     It keeps its id; metrics and logs continue, and ./outputs contains what the last attempt left there.
     """
-    run, view = find_run(run_id, workspace_name)
+    run, view = find_run(workspace, run_id)
     if view.status not in ("Failed", "Canceled"):
         hint = "to run it again as a new run: footplate runs rerun " + view.id
         if view.status != "Completed":
@@ -291,7 +272,7 @@ def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool)
         )
     run.restart(reason)
     if as_json:
-        emit(to_json(find_view(view.id, workspace_name)[1]))
+        emit(find_view(workspace, view.id))
     else:
         say(f"{view.id}: attempt {run.attempt}")
         say(f"watch it with: footplate runs logs -f {view.id}")
@@ -301,21 +282,20 @@ def restart(run_id: str, reason: str, workspace_name: str | None, as_json: bool)
 @run_argument
 @click.option("--rank", type=int, metavar="N", help="Only the processes of this rank.")
 @click.option("--timeout", default=30.0, show_default=True, metavar="SECONDS", help="How long to wait for the nodes.")
-@workspace_option
-@json_option
-def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def stacks(run_id: str, rank: int | None, timeout: float, workspace: Workspace, as_json: bool) -> None:
     """Show stack traces of a run's processes, even if it hangs.
 
     Prints the Python stack of every thread of every rank and its child processes, innermost call last.
     """
-    run, view = find_run(run_id, workspace_name)
-    found = [each for each in run.get_stacks(timeout) if rank is None or each.rank == rank]
+    run, view = find_run(workspace, run_id)
+    processes = [each for each in run.get_stacks(timeout) if rank is None or each.rank == rank]
     if as_json:
-        emit([to_json(each) for each in found])
-    elif not found:
+        emit(processes)
+    elif not processes:
         say(f"{view.id} has no processes" + ("" if rank is None else f" of rank {rank}"))
     else:
-        show_stacks(found, {node.index: node.host or "" for node in view.nodes})
+        show_stacks(processes, {node.index: node.host or "" for node in view.nodes})
 
 
 @runs.command()
@@ -324,28 +304,27 @@ def stacks(run_id: str, rank: int | None, timeout: float, workspace_name: str | 
 @tags_option
 @wait_option
 @stream_option
-@workspace_option
-@json_option
+@in_workspace_with_json
 def rerun(
     run_id: str,
     arguments: tuple[str, ...],
     tags: tuple[str, ...],
     wait: bool,
     stream: bool,
-    workspace_name: str | None,
+    workspace: Workspace,
     as_json: bool,
 ) -> int:
     """Run a run again in exactly the same environment.
 
     Source folder, settings and package versions are those of RUN. Arguments after `--` replace the script's.
     """
-    run, _ = find_run(run_id, workspace_name)
+    run, _ = find_run(workspace, run_id)
     again = run.rerun(arguments or None, tags=parse_pairs(tags, "--tag"))
     session = again.experiment.workspace.session
     if wait:
         return wait_for(session, again.id, stream, as_json)
     if as_json:
-        emit(to_json(read_run(session, again.id)))
+        emit(read_run(session, again.id))
         return 0
     click.echo(again.id)
     say(f"watch it with: footplate runs logs -f {again.id}")
@@ -354,12 +333,11 @@ def rerun(
 
 @runs.command()
 @run_argument
-@workspace_option
-@json_option
-def story(run_id: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def story(run_id: str, workspace: Workspace, as_json: bool) -> None:
     """Print everything that happened to a run."""
-    session, view = find_view(run_id, workspace_name)
-    lines = list(session.api.runs.story(view.id))
+    view = find_view(workspace, run_id)
+    lines = list(workspace.session.api.runs.story(view.id))
     if as_json:
         emit(lines)
     else:

@@ -27,11 +27,11 @@ def protocol(variables: Mapping[str, str]) -> str:
 
     tmux and screen pass no images on, so that in them only FOOTPLATE_IMAGES counts.
     """
-    wanted = variables.get(environ.IMAGES, "")
-    if wanted:
-        if wanted not in PROTOCOLS:
-            raise click.UsageError(f"{environ.IMAGES} is {wanted!r}; it may be {', '.join(PROTOCOLS)}")
-        return wanted
+    chosen = variables.get(environ.IMAGES, "")
+    if chosen:
+        if chosen not in PROTOCOLS:
+            raise click.UsageError(f"{environ.IMAGES} is {chosen!r}; it may be {', '.join(PROTOCOLS)}")
+        return chosen
     terminal = variables.get("TERM", "")
     if terminal.startswith(("screen", "tmux")) or variables.get("TMUX"):
         return "none"

@@ -10,7 +10,7 @@ import click
 
 from footplate.cli import context
 from footplate.cli.console import emit_each, say
-from footplate.cli.context import names_of, open_workspace, tag_filter_option, workspace_option
+from footplate.cli.context import in_workspace_with_json, names_of, open_workspace, tag_filter_option, workspace_option
 from footplate.cli.runs import columns as cells
 from footplate.cli.runs.group import runs
 from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
@@ -83,32 +83,37 @@ def list_runs(
     **which: Any,
 ) -> None:
     """List runs, newest first."""
-    shown = cells.split_columns(columns) if columns else _default_columns(which["children"])
+    printed_columns = cells.split_columns(columns) if columns else [*_DEFAULT]
+    if which["children"] and not columns:
+        printed_columns.insert(1, "parent")
     chosen = None if fields in (None, _EVERYTHING) else cells.split_columns(str(fields))
     metric = (sort or "").removeprefix("-").removeprefix("metrics.")
     if metric and not columns:
-        shown.append(f"metrics.{metric}")
+        printed_columns.append(f"metrics.{metric}")
     if sort and ascending:
         raise click.UsageError(f"--ascending is for the order by time; for {metric}, use --sort {metric}")
     query = _query(which)
-    query["show"] = [_EVERYTHING] if fields == _EVERYTHING else cells.metrics_in(chosen or shown)
+    query["show"] = [_EVERYTHING] if fields == _EVERYTHING else cells.metrics_in(chosen or printed_columns)
     query["ascending"] = ascending
     if sort:
         query.update(order=f"metric:{metric}", metric=metric, ascending=not sort.startswith("-"))
         say(f"sorted by {metric}, {'largest' if sort.startswith('-') else 'smallest'} first")
     workspace = open_workspace(workspace_name)
     is_table = not as_csv and not fields
-    found = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [], is_table)
+    selected = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [], is_table)
     if as_csv:
-        cells.write_csv(shown, found)
+        cells.write_csv(printed_columns, selected)
     elif fields:
-        emit_each(to_json(view) if chosen is None else cells.as_object(view, chosen) for view in found)
+        emit_each(to_json(view) if chosen is None else cells.as_object(view, chosen) for view in selected)
     else:
-        views = list(found)
-        _print(views, shown)
+        views = list(selected)
+        _print(views, printed_columns)
         _say_rest(workspace, query, len(views), which["limit"])
         if not which["children"]:
-            _say_children([view.id for view in views if view.has_children])
+            parents = [view.id for view in views if view.has_children]
+            have = f"{parents[0]} has" if len(parents) == 1 else f"{len(parents)} of these runs have"
+            if parents:
+                say(f"{have} child runs; to see them, add --children")
 
 
 @runs.command()
@@ -116,38 +121,31 @@ def list_runs(
 @which_runs
 @click.option("--all", "everything", is_flag=True, help="Also columns in which the runs do not differ.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
-@workspace_option
-@context.json_option
+@in_workspace_with_json
 def compare(
-    run_ids: tuple[str, ...],
-    everything: bool,
-    as_csv: bool,
-    workspace_name: str | None,
-    as_json: bool,
-    **which: Any,
+    run_ids: tuple[str, ...], everything: bool, as_csv: bool, workspace: Workspace, as_json: bool, **which: Any
 ) -> None:
     """Compare the parameters and metrics of runs: of RUN..., or of those that the options select."""
-    workspace = open_workspace(workspace_name)
     query = _query(which)
     query["show"] = [_EVERYTHING]
     if run_ids:
-        ids = [context.find_id(workspace, run_id) for run_id in run_ids]
+        ids = [context.find_view(workspace, run_id).id for run_id in run_ids]
         query.update(where=f"id in ({', '.join(map(quote, ids))})", parent="any", archived=None)
         listed = {view.id: view for view in context.list_runs(workspace, None, **query)}
-        found = [listed[run_id] for run_id in dict.fromkeys(ids)]
+        views = [listed[run_id] for run_id in dict.fromkeys(ids)]
     else:
-        found = list(select_runs(workspace, query, which, [], is_table=not as_csv and not as_json))
-    shown = ["id", "name", "status", *_different(found, everything)]
+        views = list(select_runs(workspace, query, which, [], is_table=not as_csv and not as_json))
+    printed_columns = ["id", "name", "status", *_different(views, everything)]
     if as_csv:
-        cells.write_csv(shown, found)
+        cells.write_csv(printed_columns, views)
     elif as_json:
-        emit_each(cells.as_object(view, shown) for view in found)
+        emit_each(cells.as_object(view, printed_columns) for view in views)
     else:
-        _print(found, shown)
-        if found and len(shown) == 3:
+        _print(views, printed_columns)
+        if views and len(printed_columns) == 3:
             say("their parameters and metrics do not differ; --all shows them")
         if not run_ids:
-            _say_rest(workspace, query, len(found), which["limit"])
+            _say_rest(workspace, query, len(views), which["limit"])
 
 
 def select_runs(
@@ -157,15 +155,15 @@ def select_runs(
 
     If there are none, raise for names that do not exist.
     """
-    found = context.list_runs(workspace, which["limit"] or (_ROWS if is_table else None), **query)
-    first = next(found, None)
+    views = context.list_runs(workspace, which["limit"] or (_ROWS if is_table else None), **query)
+    first = next(views, None)
     if first is not None:
-        return itertools.chain([first], found)
+        return itertools.chain([first], views)
     if which["experiment"]:
         check_experiment(workspace, which["experiment"])
     tags = [Field("tags", tag.partition("=")[0].replace("%3D", "=").replace("%25", "%")) for tag in which["tags"]]
     check_names(workspace, which["experiment"], [*sorted_by, *tags, *fields_in(query["where"])])
-    return found
+    return views
 
 
 def _say_rest(workspace: Workspace, query: dict[str, Any], shown: int, limit: int | None) -> None:
@@ -178,16 +176,6 @@ def _say_rest(workspace: Workspace, query: dict[str, Any], shown: int, limit: in
         say(f"{shown} of more than {total.count} runs; --csv and --json print all of them")
     elif total.count > shown:
         say(f"{shown} of {total.count} runs; for more, use --limit {total.count}")
-
-
-def _say_children(parents: Sequence[str]) -> None:
-    if parents:
-        have = f"{parents[0]} has" if len(parents) == 1 else f"{len(parents)} of these runs have"
-        say(f"{have} child runs; to see them, add --children")
-
-
-def _default_columns(children: bool) -> list[str]:
-    return ["id", "parent", *_DEFAULT[1:]] if children else [*_DEFAULT]
 
 
 def _query(which: dict[str, Any]) -> dict[str, Any]:
@@ -203,28 +191,24 @@ def _query(which: dict[str, Any]) -> dict[str, Any]:
 
 def _different(views: Sequence[RunView], everything: bool) -> list[str]:
     """Return the columns of parameters and metrics in which the runs differ."""
-    found: list[str] = []
+    columns: list[str] = []
     for kind, attribute in (("params", "parameters"), ("metrics", "metrics")):
         names = dict.fromkeys(name for view in views for name in getattr(view, attribute))
         for column in (f"{kind}.{name}" for name in names):
             values = {repr(cells.value(view, column)) for view in views}
             if everything or len(values) > 1:
-                found.append(column)
-    return found
+                columns.append(column)
+    return columns
 
 
 def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
     if not views:
         say("no runs")
         return
-    headings = _headings(columns)
+    short = [cells.heading(column) for column in columns]
+    # A name that occurs twice keeps its kind.
+    headings = [name if short.count(name) == 1 else column for name, column in zip(short, columns, strict=True)]
     right = [name for name, column in zip(headings, columns, strict=True) if "." in column or column == "took"]
     rows = [[cells.cell(view, column) for column in columns] for view in views]
     drop = [name for name in ("experiment", "name", "took", "created") if name in headings and headings[0] != name]
     table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
-
-
-def _headings(columns: Sequence[str]) -> list[str]:
-    """Return short headings; a name that occurs twice keeps its kind."""
-    short = [cells.heading(column) for column in columns]
-    return [name if short.count(name) == 1 else column for name, column in zip(short, columns, strict=True)]

@@ -7,7 +7,7 @@ import sys
 import click
 
 from footplate.cli.console import printable, say
-from footplate.cli.context import find_view, names_of, run_argument, seconds_of, workspace_option
+from footplate.cli.context import find_view, in_workspace, names_of, run_argument, seconds_of
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
 from footplate.cli.runs.group import runs
 from footplate.domain.launch import first_log, log_name, processes_per_node
@@ -16,6 +16,7 @@ from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import Session
+from footplate.sdk.workspace import Workspace
 
 _TAIL_BYTES = 64 * 1024  # read first for --tail
 
@@ -36,7 +37,7 @@ _TAIL_BYTES = 64 * 1024  # read first for --tail
 @click.option(
     "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
 )
-@workspace_option
+@in_workspace
 def logs(
     run_id: str,
     following: bool,
@@ -45,28 +46,29 @@ def logs(
     tail: int | None,
     since: str | None,
     with_code: bool,
-    workspace_name: str | None,
+    workspace: Workspace,
 ) -> int:
     """Print a run's log.
 
     Ctrl-C stops printing, not the run.
     """
-    session, view = find_view(run_id, workspace_name)
+    view = find_view(workspace, run_id)
     if path is not None and rank is not None:
         raise click.UsageError("--file and --rank: choose one of them")
-    path = _log_of_rank(view, rank) if rank is not None else _exact(session, view.id, path)
+    path = _log_of_rank(view, rank) if rank is not None else _exact(workspace.session, view.id, path)
     printed = None
     if not following or tail is not None or since is not None:
-        log = path or _default_log(session, view)
-        size = _size(session, view.id, log)
+        is_interactive = kind_of(view).ended_by == "client"
+        log = path or (INTERACTIVE_LOG if is_interactive else workspace.session.api.runs.follow(view.id).log)
+        size = _size(workspace.session, view.id, log)
         if size is None and not following:
             _report_missing(view, path)
         elif log is not None:
             printed = (log, size or 0)
-            _print_part(session, view.id, printed, since, tail)
+            _print_part(workspace.session, view.id, printed, since, tail)
     if not following:
         return 0
-    ended = follow(session, view.id, log=path, printed=printed)
+    ended = follow(workspace.session, view.id, log=path, printed=printed)
     return exit_code(ended) if with_code else 0
 
 
@@ -112,21 +114,17 @@ def _start_of_tail(session: Session, run: str, path: str, part: tuple[int, int],
     while True:
         at = max(begin, end - size)
         data = b"".join(session.api.files.read(run, path, offset=at, limit=end - at)) if at < end else b""
-        rest, *found = data[:-1].rsplit(b"\n", lines)  # a line break at the very end belongs to the last line
-        if len(found) == lines:
+        rest, *tail_lines = data[:-1].rsplit(b"\n", lines)  # a line break at the very end belongs to the last line
+        if len(tail_lines) == lines:
             return min(end, at + len(rest) + 1)
         if at == begin:
             return begin
         size *= 8
 
 
-def _default_log(session: Session, view: RunView) -> str | None:
-    return INTERACTIVE_LOG if kind_of(view).ended_by == "client" else session.api.runs.follow(view.id).log
-
-
 def _log_of_rank(view: RunView, rank: int) -> str:
-    wanted = view.spec.distribution if view.spec else None
-    total = sum(processes_per_node(wanted)) if wanted else 1
+    distribution = view.spec.distribution if view.spec else None
+    total = sum(processes_per_node(distribution)) if distribution else 1
     if rank >= total:
         raise UserErrorException(f"run {view.id} has no rank {rank}", hint=f"its ranks are 0 to {total - 1}")
-    return first_log(wanted) if wanted and rank == 0 else log_name(rank, total)
+    return first_log(distribution) if distribution and rank == 0 else log_name(rank, total)

@@ -70,17 +70,17 @@ def _heights(
     """
     together: dict[int, list[float]] = defaultdict(list)
     for x, y in line.points:
-        together[round(_scaled(x, *x_range) * (columns - 1))].append(_scaled(y, *y_range) * (rows - 1))
-    known = [(column, math.fsum(found) / len(found)) for column, found in sorted(together.items())]
-    made = {column: round(height) for column, height in known}
-    for (left, before), (right, after) in itertools.pairwise(known):
-        for column in range(left + 1, right):
-            share = (column - left) / (right - left)
-            made[column] = round(before + (after - before) * share)
-    return made
+        together[round(_scale(x, *x_range) * (columns - 1))].append(_scale(y, *y_range) * (rows - 1))
+    means = [(column, math.fsum(values) / len(values)) for column, values in sorted(together.items())]
+    heights = {column: round(height) for column, height in means}
+    for (start, before), (right, after) in itertools.pairwise(means):
+        for column in range(start + 1, right):
+            share = (column - start) / (right - start)
+            heights[column] = round(before + (after - before) * share)
+    return heights
 
 
-def _scaled(value: float, low: float, high: float) -> float:
+def _scale(value: float, low: float, high: float) -> float:
     """Map to 0…1. Values are halved first: the difference of two finite numbers may overflow."""
     span = high / 2 - low / 2
     return (value / 2 - low / 2) / span if span else 0.0
@@ -116,11 +116,11 @@ def _colour(text: str, index: int) -> str:
 
 
 def _text(row: Sequence[_Cell]) -> str:
-    made = ""
+    painted = ""
     for line, cells in itertools.groupby(row, key=lambda cell: cell.line):
         text = "".join(cell.letter or chr(ord(_BLANK) + cell.dots) for cell in cells)
-        made += text if line is None else _colour(text, line)
-    return made
+        painted += text if line is None else _colour(text, line)
+    return painted
 
 
 def _axis(low: float, high: float, name: str, width: int) -> str:
@@ -134,10 +134,10 @@ def _legend(lines: Sequence[Line], columns: int) -> list[str]:
     if len(lines) == 1:
         return []
     longest = max(wide(line.name) for line in lines)
-    made: list[str] = []
+    entries: list[str] = []
     for index, line in enumerate(lines):
         name = line.name + " " * (longest - wide(line.name))
         values = [y for _, y in line.points]
         ends = f"last {number(values[-1])}  min {number(min(values))}  max {number(max(values))}"
-        made.append(f"{_colour(_letter(index), index)} {cut(f'{name}  {ends}', columns - 2)}")
-    return ["", *made]
+        entries.append(f"{_colour(_letter(index), index)} {cut(f'{name}  {ends}', columns - 2)}")
+    return ["", *entries]

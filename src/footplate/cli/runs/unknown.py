@@ -23,28 +23,28 @@ def nearest_hint(name: str, known: Iterable[str]) -> str | None:
 
 def check_experiment(workspace: Workspace, name: str) -> None:
     """Raise if the experiment does not exist."""
-    known = [view.name for view in workspace.session.api.experiments.list(workspace.id)]
-    if name not in known:
+    names = [view.name for view in workspace.session.api.experiments.list(workspace.id)]
+    if name not in names:
         raise UserErrorException(
             f"there is no experiment {name!r} in workspace {workspace.name}",
-            hint=nearest_hint(name, known) or "list experiments with: footplate experiments list",
+            hint=nearest_hint(name, names) or "list experiments with: footplate experiments list",
         )
 
 
 def check_names(workspace: Workspace, experiment: str | None, fields: Iterable[Field]) -> None:
     """Raise if none of the newest runs has a metric, parameter, tag or property with one of these names."""
-    wanted = [field for field in fields if field.name is not None]
-    if not wanted:
+    named = [field for field in fields if field.name is not None]
+    if not named:
         return
     listed = workspace.session.api.runs.list(
         workspace.id, experiment=experiment, parent="any", show=["*"], limit=_LOOKED_AT
     )
     seen = list(itertools.islice(listed, _LOOKED_AT))
-    for field in wanted:
-        known = _names(seen, field.kind)
-        if field.name not in known:
+    for field in named:
+        names = _names(seen, field.kind)
+        if field.name not in names:
             noun = _NOUNS[field.kind]
-            hint = nearest_hint(str(field.name), known) or f"known names: {', '.join(sorted(known)[:10]) or 'none'}"
+            hint = nearest_hint(str(field.name), names) or f"known names: {', '.join(sorted(names)[:10]) or 'none'}"
             raise UserErrorException(f"no run has the {noun} {field.name!r}", hint=hint)
 
 

@@ -10,7 +10,7 @@ import click
 
 from footplate.cli import context
 from footplate.cli.console import counted, duration, emit, is_terminal, number
-from footplate.cli.context import json_option, open_workspace, workspace_option
+from footplate.cli.context import in_workspace_with_json
 from footplate.cli.follow import phase_of
 from footplate.cli.runs.group import runs
 from footplate.cli.tables import table, terminal_lines
@@ -35,27 +35,25 @@ _COLUMNS = ("id", "status", "took", "phase", "metrics")
     "--interval", default=2.0, show_default=True, type=click.FloatRange(0.2), metavar="SECONDS", help="Between updates."
 )
 @click.option("--recent", default="10m", show_default=True, metavar="TIME", help="Also runs that ended since then.")
-@workspace_option
-@json_option
-def watch(experiment: str | None, interval: float, recent: str, workspace_name: str | None, as_json: bool) -> None:
+@in_workspace_with_json
+def watch(experiment: str | None, interval: float, recent: str, workspace: Workspace, as_json: bool) -> None:
     """Watch active runs, and those that ended recently, until Ctrl-C.
 
     In a pipe, and with --json, they are printed once.
     """
-    workspace = open_workspace(workspace_name)
     if as_json:
         emit([to_json(view) for view in _look(workspace, experiment, recent)])
         return
     if not is_terminal():
-        found = _look(workspace, experiment, recent)
-        click.echo(_heading(found))
-        table(_COLUMNS, map(_row, found), right=["took"])
+        views = _look(workspace, experiment, recent)
+        click.echo(_heading(views))
+        table(_COLUMNS, map(_row, views), right=["took"])
         return
     click.echo(_OTHER_SCREEN, nl=False)
     try:
         while True:
-            found = _look(workspace, experiment, recent)
-            click.echo(_CLEAR + "\n".join(screen(found, shutil.get_terminal_size().lines)), nl=False)
+            views = _look(workspace, experiment, recent)
+            click.echo(_CLEAR + "\n".join(screen(views, shutil.get_terminal_size().lines)), nl=False)
             time.sleep(interval)
     except KeyboardInterrupt:
         pass
@@ -73,13 +71,13 @@ def screen(views: Sequence[RunView], height: int) -> list[str]:
     """Return the lines of the screen: as many runs as there is room for. On a narrow one, a run may take two lines."""
     lines = [cut(_heading(views), shutil.get_terminal_size().columns), ""]
     rows = [_row(view) for view in views]
-    shown = min(len(rows), height)
-    while rows and shown >= 0:
-        more = [f"… and {len(rows) - shown} more"] if shown < len(rows) else []
-        drawn = [*_lines(rows[:shown]), *more]
-        if len(lines) + len(drawn) <= height or shown == 0:
-            return (lines + drawn)[:height]
-        shown -= 1
+    count = min(len(rows), height)
+    while rows and count >= 0:
+        more = [f"… and {len(rows) - count} more"] if count < len(rows) else []
+        body = [*_lines(rows[:count]), *more]
+        if len(lines) + len(body) <= height or count == 0:
+            return (lines + body)[:height]
+        count -= 1
     return [*lines, "Ctrl-C ends this. Submit a run with: footplate run SCRIPT"]
 
 
