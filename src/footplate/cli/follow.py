@@ -149,7 +149,8 @@ def phase_of(run: RunView) -> str:
         place = f", position {run.waiting.position}" if run.waiting.position else ""
         return f"Queued{place}: {run.waiting.reason}"
     if run.status == "Provisioning" and run.waiting:
-        return f"{run_status.visible_status(run.status, run.waiting)}: {run.waiting.reason}{describe_start(run.waiting.latest)}"
+        status = run_status.visible_status(run.status, run.waiting)
+        return f"{status}: {run.waiting.reason}{describe_start(run.waiting.latest)}"
     if run.stage is Stage.LOCKING:
         return f"{run.status}: resolving the environment"
     doing = next((node.message for node in run.nodes if node.message), None)
