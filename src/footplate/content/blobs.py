@@ -116,7 +116,7 @@ class BlobFolder:
             return False
 
     def size(self, digest: str) -> int:
-        with self._found(digest):
+        with self._explain_absence(digest):
             return os.stat(self.path(digest)).st_size
 
     def open(self, digest: str) -> BinaryIO:
@@ -150,7 +150,7 @@ class BlobFolder:
         """Return the pieces of the blob. The last piece of a damaged one is an error."""
         if self.size(digest) <= _CHECKED_FIRST:
             return _pieces(self.open(digest))
-        return self._checked_pieces(digest, self._open_unchecked(digest))
+        return self._hash_pieces(digest, self._open_unchecked(digest))
 
     def verify(self, digest: str) -> None:
         """Read the whole blob; set it aside and raise Broken when it does not match its name."""
@@ -224,10 +224,10 @@ class BlobFolder:
                     stored.append((digest, self.size(digest)))
                     continue
                 with open(path, "rb", buffering=0) as file:
-                    taken = self._take(file)
-                if taken.path:
-                    written.append(taken)
-                stored.append((taken.digest, taken.size))
+                    copied = self._take(file)
+                if copied.path:
+                    written.append(copied)
+                stored.append((copied.digest, copied.size))
         except BaseException:
             _unlink_all(written)
             raise
@@ -239,7 +239,8 @@ class BlobFolder:
 
         It is renamed first: who asks afterwards finds nothing, and who asked just before has renewed its time.
         """
-        path, aside = self.path(digest), self._temporary_name()
+        path = self.path(digest)
+        aside = self._temporary_name()
         try:
             before = os.stat(path)
             if before.st_ctime >= unused_since:
@@ -277,26 +278,28 @@ class BlobFolder:
     # ── how ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _open_unchecked(self, digest: str) -> BinaryIO:
-        with self._found(digest):
+        with self._explain_absence(digest):
             return open(self.path(digest), "rb", buffering=0)  # the descriptor is read too: nothing may be read ahead
 
-    def _checked_pieces(self, digest: str, file: BinaryIO) -> Iterator[bytes]:
+    def _hash_pieces(self, digest: str, file: BinaryIO) -> Iterator[bytes]:
         """Hash the pieces on their way, and keep the last one back until the hash is right."""
-        total, size, held = hashlib.sha256(), 0, b""
+        total = hashlib.sha256()
+        size = 0
+        last = b""
         with file:
             for piece in iter(lambda: file.read(CHUNK), b""):
                 total.update(piece)
                 size += len(piece)
-                if held:
-                    yield held
-                held = piece
+                if last:
+                    yield last
+                last = piece
             self._check(digest, file, total.hexdigest(), size)
-        yield held
+        yield last
 
     def _check(self, digest: str, file: BinaryIO, actual: str, size: int) -> None:
         if actual != digest:
             self._set_aside(digest, file)
-            raise _damaged(digest, f"{self.root}/{_DAMAGED}/{digest}", f"holds {size} bytes that hash to {actual}")
+            raise _damage_error(digest, f"{self.root}/{_DAMAGED}/{digest}", f"holds {size} bytes that hash to {actual}")
 
     def _set_aside(self, digest: str, file: BinaryIO) -> None:
         """Move the open file, unless another process has done so and the blob is healed by now."""
@@ -306,13 +309,13 @@ class BlobFolder:
                 os.rename(self.path(digest), f"{self.root}/{_DAMAGED}/{digest}")
 
     @contextlib.contextmanager
-    def _found(self, digest: str) -> Generator[None, None, None]:
+    def _explain_absence(self, digest: str) -> Generator[None, None, None]:
         try:
             yield
         except FileNotFoundError:
             damaged = f"{self.root}/{_DAMAGED}/{digest}"
             if os.path.exists(damaged):
-                raise _damaged(digest, damaged, "was damaged and set aside") from None
+                raise _damage_error(digest, damaged, "was damaged and set aside") from None
             raise NotFound(f"there is no blob {digest}", f"check {self.root}: was it moved or cleaned?") from None
 
     def _temporary_name(self) -> str:
@@ -370,7 +373,7 @@ class BlobFolder:
             raise
 
 
-def _damaged(digest: str, path: str, problem: str) -> Broken:
+def _damage_error(digest: str, path: str, problem: str) -> Broken:
     return Broken(
         f"blob {digest} {problem}; the damaged file is {path}",
         "the disk or another program has changed it; submit or upload the content again, or restore it from a backup",
@@ -395,7 +398,8 @@ def _pump(source: int, out: Optional[int]) -> Tuple[str, int]:
 
 
 def _drain(chunks: Iterable[bytes], out: Optional[int]) -> Tuple[str, int]:
-    total, size = hashlib.sha256(), 0
+    total = hashlib.sha256()
+    size = 0
     for chunk in chunks:
         total.update(chunk)
         size += len(chunk)

@@ -95,11 +95,11 @@ def read_frame(path: str) -> Frame:
     """Return the frame of a file. Its buffers stay in the file until they are read."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size < len(MAGIC) * 3:
-            raise _damaged(path)
+            raise _damage_error(path)
         view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     end = len(view) - len(MAGIC)
     if bytes(view[end:]) != MAGIC or bytes(view[: len(MAGIC)]) != MAGIC:
-        raise _damaged(path)
+        raise _damage_error(path)
     size = int.from_bytes(view[end - 8 : end], "little")
     footer = json.loads(bytes(view[end - 8 - size : end - 8]).decode("utf-8", "surrogatepass"))
     return Frame([_column(entry, view) for entry in footer["columns"]], footer["rows"])
@@ -113,5 +113,5 @@ def _column(entry: Dict[str, Any], view: memoryview) -> FrameColumn:
     return FrameColumn(entry["name"], entry["kind"], entry["of"], entry["zone"], chunks)
 
 
-def _damaged(path: str) -> Broken:
+def _damage_error(path: str) -> Broken:
     return Broken(f"{path} is not a whole frame", "read the dataset again")

@@ -123,9 +123,9 @@ def _facts(status: Optional[bytes], remote: Optional[bytes]) -> Dict[str, str]:
 
 def without_credentials(url: str) -> str:
     """Return the URL without user name and password. For ssh a user name alone stays: it is part of the address."""
-    found = re.match(r"([a-z][a-z0-9+.\-]*)://([^/]*)@", url, re.IGNORECASE)
-    if not found:
+    match = re.match(r"([a-z][a-z0-9+.\-]*)://([^/]*)@", url, re.IGNORECASE)
+    if not match:
         return url
-    user = found[2].split(":", 1)[0]
-    kept = f"{user}@" if "ssh" in found[1].lower() else ""
-    return f"{found[1]}://{kept}{url[found.end() :]}"
+    user = match[2].split(":", 1)[0]
+    login = f"{user}@" if "ssh" in match[1].lower() else ""
+    return f"{match[1]}://{login}{url[match.end() :]}"

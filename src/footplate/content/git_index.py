@@ -118,13 +118,13 @@ def _paths(output: Optional[bytes]) -> Optional[Set[str]]:
 
 def _regular(output: bytes) -> Set[str]:
     """Return the regular files that git compares with its index, from the output of `ls-files`."""
-    found: List[bytes] = []
+    paths: List[bytes] = []
     for line in output.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
         mark, mode, _, stage = facts.split(b" ")
         if mark == b"H" and mode in _REGULAR and stage == b"0":
-            found.append(path)
-    return set(map(os.fsdecode, found))
+            paths.append(path)
+    return set(map(os.fsdecode, paths))
 
 
 def _by_folder(paths: Iterable[str], others: Dict[str, List[str]]) -> Dict[str, Set[str]]:

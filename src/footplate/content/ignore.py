@@ -68,11 +68,6 @@ class IgnoreRules:
         self._for_files = _group([rule for rule in rules if not rule.only_folders])
         self._for_folders = _group(rules)
 
-    @classmethod
-    def from_text(cls, text: str, only_source: bool = False) -> IgnoreRules:
-        """Parse the text of an ignore file."""
-        return cls(text.encode("utf-8", "surrogateescape"), only_source)
-
     def ignores(self, path: str, is_dir: bool) -> bool:
         """Whether `path` (relative, with slashes) is excluded, directly or with a directory above it."""
         parts = path.split("/")
@@ -176,10 +171,10 @@ def _glob(pattern: bytes, any_char: bytes = b".") -> Optional[bytes]:
         if char == b"*":
             at, piece = _stars(pattern, at, any_char)
         elif char == b"[":
-            found = _char_class(pattern, at + 1, any_char)
-            if found is None:
+            char_class = _char_class(pattern, at + 1, any_char)
+            if char_class is None:
                 return None
-            at, piece = found
+            at, piece = char_class
         elif char == b"?":
             at, piece = at + 1, any_char
         else:

@@ -86,9 +86,9 @@ def _dump(value: Any) -> bytes:
 def _check_tree(lines: List[Tuple[bytes, bytes, int]]) -> None:
     for (before, _, _), (name, _, _) in zip(lines, lines[1:]):
         if name == before or name.startswith(before + b"\0"):
-            shown = name.replace(b"\0", b"/").decode("utf-8", "surrogatepass")
+            path = name.replace(b"\0", b"/").decode("utf-8", "surrogatepass")
             what = "there twice" if name == before else "below a name that is a file"
-            raise Conflict(f"{shown!r} is {what}", "give each file a unique name, or remove one of them")
+            raise Conflict(f"{path!r} is {what}", "give each file a unique name, or remove one of them")
 
 
 # ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -101,12 +101,13 @@ class Listing:
         self.path = path
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
-                raise _damaged(path)
+                raise _damage_error(path)
             self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._start, self._end = self._bytes.find(b"\n") + 1, len(self._bytes)
+        self._start = self._bytes.find(b"\n") + 1
+        self._end = len(self._bytes)
         header = _load(path, self._bytes[: self._start])
         if not isinstance(header, dict) or cast("Dict[str, Any]", header).get("format") != FORMAT:
-            raise _damaged(path)
+            raise _damage_error(path)
         self.count: int = header["count"]
         self.size: int = header["size"]
 
@@ -153,7 +154,8 @@ class Listing:
         Lines below its subdirectories are skipped without reading them.
         """
         inside = _key(name) + b"\0" if name else b""
-        found, skip = Folder([], []), len(name) + 1 if name else 0
+        content = Folder([], [])
+        skip = len(name) + 1 if name else 0
         at = self._find(inside)
         while at < self._end:
             item, following = self._item(at)
@@ -161,19 +163,15 @@ class Listing:
                 break
             child, _, deeper = item.name[skip:].partition("/")
             if deeper:
-                found.folders.append(child)
+                content.folders.append(child)
                 beyond = inside + child.encode("utf-8", "surrogatepass") + b"\1"
-                at = self._step_over(beyond, following)
-            else:
-                found.files.append(item)
                 at = following
-        return found
-
-    def _step_over(self, beyond: bytes, at: int) -> int:
-        """Return the first line at or after `beyond`. Try the next line first: small directories are common."""
-        if at >= self._end or _key(self._item(at)[0].name) >= beyond:
-            return at
-        return self._find(beyond, at)
+                if at < self._end and _key(self._item(at)[0].name) < beyond:  # small directories are common
+                    at = self._find(beyond, at)
+            else:
+                content.files.append(item)
+                at = following
+        return content
 
     def _items_from(self, at: int) -> Iterator[Item]:
         while at < self._end:
@@ -188,7 +186,7 @@ class Listing:
             item = Item(*fields)
             check_name(item.name)
         except TypeError:
-            raise _damaged(self.path) from None
+            raise _damage_error(self.path) from None
         return item, following
 
     def _find(self, key: bytes, low: Optional[int] = None) -> int:
@@ -209,8 +207,8 @@ def _load(path: str, line: bytes) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        raise _damaged(path) from None
+        raise _damage_error(path) from None
 
 
-def _damaged(path: str) -> Broken:
+def _damage_error(path: str) -> Broken:
     return Broken(f"{path} is not a complete listing", "remove it: it is fetched or created again when it is needed")

@@ -74,7 +74,9 @@ def outer_links(links: Dict[str, str]) -> Dict[str, str]:
 def _leaves(path: str, target: str, links: Dict[str, str]) -> bool:
     if target.startswith("/"):
         return True
-    here, ahead, hops = path.split("/")[:-1], target.split("/")[::-1], 0
+    here = path.split("/")[:-1]
+    ahead = target.split("/")[::-1]
+    hops = 0
     while ahead:
         part = ahead.pop()
         if part == "..":
@@ -126,12 +128,12 @@ def _check_order(entries: List[ManifestEntry]) -> None:
 
 
 def _check_nesting(entries: List[ManifestEntry]) -> None:
-    taken = {entry.path: entry.type for entry in entries}
+    types = {entry.path: entry.type for entry in entries}
     fine: Set[str] = {""}
     for entry in entries:
         above = entry.path.rpartition("/")[0]
         while above not in fine:
-            if taken.get(above, FOLDER) != FOLDER:
+            if types.get(above, FOLDER) != FOLDER:
                 raise InvalidInput(f"the manifest has {entry.path!r} below {above!r}, which is not a folder", _HINT)
             fine.add(above)
             above = above.rpartition("/")[0]

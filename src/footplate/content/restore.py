@@ -33,9 +33,9 @@ def materialize(manifest: bytes, fetch: Fetch, target: str) -> None:
     """
     entries = parse_manifest(manifest)
     os.makedirs(target, exist_ok=True)
-    made: Set[str] = {""}
+    existing: Set[str] = {""}
     for entry in sorted(entries, key=lambda each: each.type == LINK):
-        _make_folders(target, entry.path if entry.type == FOLDER else entry.path.rpartition("/")[0], made)
+        _make_folders(target, entry.path if entry.type == FOLDER else entry.path.rpartition("/")[0], existing)
         if entry.type == FOLDER:
             continue
         place = f"{target}/{entry.path}"
@@ -64,10 +64,10 @@ def _naming(entry: ManifestEntry) -> Generator[None, None, None]:
         raise Broken(message, error.hint, **error.details) from None
 
 
-def _make_folders(target: str, path: str, made: Set[str]) -> None:
-    if path in made:
+def _make_folders(target: str, path: str, existing: Set[str]) -> None:
+    if path in existing:
         return
-    _make_folders(target, path.rpartition("/")[0], made)
+    _make_folders(target, path.rpartition("/")[0], existing)
     place = f"{target}/{path}"
     try:
         os.mkdir(place)
@@ -75,7 +75,7 @@ def _make_folders(target: str, path: str, made: Set[str]) -> None:
         if os.path.islink(place) or not os.path.isdir(place):  # never write through a link that somebody left there
             os.unlink(place)
             os.mkdir(place)
-    made.add(path)
+    existing.add(path)
 
 
 def zip_to(manifest: bytes, open_blob: Callable[[str], BinaryIO], zip_path: str) -> None:

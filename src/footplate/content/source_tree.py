@@ -10,35 +10,10 @@ from typing import Dict, Generator, Iterator, List, Optional, Protocol, Sequence
 from footplate.content.blobs import hash_file
 from footplate.content.git_index import GitIndex
 from footplate.content.ignore import IgnoreRules, rules_for
-from footplate.content.manifest import (
-    EXECUTABLE,
-    FILE,
-    FOLDER,
-    LINK,
-    PLAIN,
-    ManifestEntry,
-    parse_manifest,
-    to_manifest,
-)
-from footplate.content.restore import materialize, zip_to
+from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, PLAIN, ManifestEntry, to_manifest
 from footplate.content.stat_cache import NOBODY, Scanned, Seen, Stamp, StatCache, WatchedFolder
 from footplate.content.walk import Walk, links_of, stamp_of
 from footplate.errors import InvalidInput
-
-__all__ = [
-    "FILE",
-    "FOLDER",
-    "LINK",
-    "ManifestEntry",
-    "SnapshotStore",
-    "SourceTree",
-    "hash_unknown",
-    "materialize",
-    "parse_manifest",
-    "scan",
-    "store",
-    "zip_to",
-]
 
 
 class SnapshotStore(Protocol):
@@ -99,33 +74,28 @@ class SourceTree:
     def known(self) -> Dict[str, str]:
         """The digests of files that have not changed since they were last read."""
         if self._known is None:
-            before, now = self._cache.seen, dict(self._files())
-            kept = {folder + name: what for folder, names in before.items() for name, what in names.items()}
+            stamps = dict(self._files())
+            before = {folder + name: what for folder, names in self._cache.seen.items() for name, what in names.items()}
             digests = self._cache.digests()
-            self._known = {path: digest for path, digest in digests.items() if kept[path] == now.get(path)}
+            self._known = {path: digest for path, digest in digests.items() if before[path] == stamps.get(path)}
         return self._known
 
     @property
     def entries(self) -> List[ManifestEntry]:
         """Return the rows of the manifest, sorted; a file with an unknown digest has no content yet."""
-        known, sizes = self.known, self._sizes
-        found = [
-            ManifestEntry(
-                path, FILE, EXECUTABLE if stamp[0] & 0o100 else PLAIN, sizes.get(path, stamp[1]), known.get(path, "")
-            )
-            for path, stamp in self._files()
-        ]
-        found += [ManifestEntry(path, LINK, PLAIN, 0, target) for path, target in links_of(self._seen).items()]
+        digests = self.known
+        entries: List[ManifestEntry] = []
+        for path, stamp in self._files():
+            mode = EXECUTABLE if stamp[0] & 0o100 else PLAIN
+            entries.append(ManifestEntry(path, FILE, mode, self._sizes.get(path, stamp[1]), digests.get(path, "")))
+        entries += [ManifestEntry(path, LINK, PLAIN, 0, target) for path, target in links_of(self._seen).items()]
         full = {folder[:-1].rpartition("/")[0] for folder in self._seen}
-        found += [
+        entries += [
             ManifestEntry(folder[:-1], FOLDER, EXECUTABLE, 0, "")
             for folder, names in self._seen.items()
             if folder and not names and folder[:-1] not in full
         ]
-        return sorted(found)
-
-    def path(self, entry: ManifestEntry) -> str:
-        return self.locate(entry.path)
+        return sorted(entries)
 
     def locate(self, path: str) -> str:
         return f"{self.folder}/{path}"
@@ -143,8 +113,8 @@ class SourceTree:
 
     def unknown(self) -> List[str]:
         """Return the paths of the files that must be read."""
-        known = self.known
-        return [path for path, _ in self._files() if path not in known]
+        digests = self.known
+        return [path for path, _ in self._files() if path not in digests]
 
     def settle(self, path: str, digest: str, size: int) -> None:
         """Record the digest and size of a file that was read."""
@@ -244,14 +214,14 @@ def store(tree: SourceTree, blobs: SnapshotStore) -> str:
         tree.remember()
         return tree.digest
     lacking = blobs.missing(set(tree.known.values()))
-    wanted = tree.unknown() + _holders(tree, lacking)
-    while wanted:
-        with _readable():
-            stored = blobs.put_files([(tree.locate(path), tree.known.get(path)) for path in wanted])
-        for path, (digest, size) in zip(wanted, stored):
+    paths = tree.unknown() + _holders(tree, lacking)
+    while paths:
+        with _explain_unreadable():
+            stored = blobs.put_files([(tree.locate(path), tree.known.get(path)) for path in paths])
+        for path, (digest, size) in zip(paths, stored):
             tree.settle(path, digest, size)
         lacking -= {digest for digest, _ in stored}
-        wanted = _holders(tree, lacking)  # again only for files whose shared content is no longer there
+        paths = _holders(tree, lacking)  # again only for files whose shared content is no longer there
     digest = blobs.put_bytes(tree.manifest())
     tree.remember()
     return digest
@@ -259,7 +229,7 @@ def store(tree: SourceTree, blobs: SnapshotStore) -> str:
 
 def hash_unknown(tree: SourceTree) -> None:
     """Read the files with unknown digests, for a store that must be asked before anything is sent to it."""
-    with _readable():
+    with _explain_unreadable():
         for path in tree.unknown():
             tree.settle(path, *hash_file(tree.locate(path)))
 
@@ -270,7 +240,7 @@ def _holders(tree: SourceTree, digests: Set[str]) -> List[str]:
 
 
 @contextlib.contextmanager
-def _readable() -> Generator[None, None, None]:
+def _explain_unreadable() -> Generator[None, None, None]:
     try:
         yield
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:

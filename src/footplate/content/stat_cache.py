@@ -93,17 +93,18 @@ class StatCache:
 
     @property
     def seen(self) -> Seen:
-        return self._remembered().seen
+        return self._recall().seen
 
     @property
     def others(self) -> Dict[str, List[str]]:
         """The names that `WatchedFolder` excludes."""
-        return self._remembered().others
+        return self._recall().others
 
     def digests(self) -> Dict[str, str]:
         """Return the digest of every file in `seen`. Stored in its order: an unchanged directory needs none."""
-        raw, width = self._remembered().digests, _DIGEST_BYTES
-        return {path: raw[at * width : (at + 1) * width].hex() for at, path in enumerate(_files(self.seen))}
+        raw = self._recall().digests
+        starts = range(0, len(raw), _DIGEST_BYTES)
+        return {path: raw[at : at + _DIGEST_BYTES].hex() for at, path in zip(starts, _files(self.seen))}
 
     def save(
         self,
@@ -157,7 +158,7 @@ class StatCache:
             self._scanned = Scanned(*scanned)
             self._unread = data[end:]
 
-    def _remembered(self) -> _Memory:
+    def _recall(self) -> _Memory:
         if self._memory is None:
             self._memory = _Memory(*marshal.loads(self._unread)) if self._unread else _Memory({}, b"", {})
             self._unread = b""

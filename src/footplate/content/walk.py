@@ -64,13 +64,13 @@ class Walk:
         """Look at known entries again: at the `unwatched` names of each directory, or at all of them."""
         for above, still in list(self._still_there.items()):
             names = still if unwatched is None else unwatched.get(above, set()).intersection(still)
-            found = self.seen[above]
+            entries = self.seen[above]
             if _are_as_before(f"{self._top}/{above}", list(names), still):
-                self.seen[above] = {**still, **found} if found else still
+                self.seen[above] = {**still, **entries} if entries else still
                 continue
-            found.update(still)
+            entries.update(still)
             for name in names:
-                del found[name]
+                del entries[name]
                 if self._take(above, name, was_let_in=True):
                     self.enter(f"{above}{name}/")
 

@@ -9,8 +9,9 @@ import pytest
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.content.ignore import IgnoreRules
-from footplate.content.manifest import parse_manifest
-from footplate.content.source_tree import ManifestEntry, hash_unknown, materialize, scan, store
+from footplate.content.manifest import ManifestEntry, parse_manifest
+from footplate.content.restore import materialize
+from footplate.content.source_tree import hash_unknown, scan, store
 from footplate.content.stat_cache import StatCache
 from footplate.content.walk import MOST_COPIED
 from footplate.errors import Broken, InvalidInput
@@ -225,7 +226,7 @@ def test_the_error_names_a_link_to_a_folder_outside(source, tmp_path):
     ) as no:
         scan(str(source))
     assert ".amlignore" in str(no.value.hint)
-    assert scan(str(source), IgnoreRules.from_text("bad")).digest
+    assert scan(str(source), IgnoreRules(b"bad", False)).digest
 
 
 def test_the_error_names_a_link_to_a_large_file_outside(source, tmp_path):
@@ -317,7 +318,7 @@ def test_a_folder_that_becomes_an_environment_is_left_out(source, blobs, tmp_pat
 def test_ignored_folders_are_not_entered(source):
     (source / "secret").mkdir(mode=0o000)
     try:
-        entries = scan(str(source), IgnoreRules.from_text("secret/\npkg/sub\n")).entries
+        entries = scan(str(source), IgnoreRules(b"secret/\npkg/sub\n", False)).entries
     finally:
         (source / "secret").chmod(0o755)
     assert [e.path for e in entries if e.path.startswith(("secret", "pkg/sub"))] == []

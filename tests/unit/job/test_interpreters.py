@@ -116,13 +116,13 @@ def test_a_folder_is_stored_and_restored(run, tmp_path):
     (tmp_path / "source" / ".gitignore").write_text("*.py[co]\n")
     done = run(
         "-c",
-        "from footplate.content import blobs, git, source_tree, stat_cache\n"
+        "from footplate.content import blobs, git, restore, source_tree, stat_cache\n"
         "store = blobs.BlobFolder('blobs')\n"
         "for _ in range(2):\n"
         "    scanned = source_tree.scan('source', cache=stat_cache.StatCache.for_folder('cache', 'source'))\n"
         "    snapshot = source_tree.store(scanned, store)\n"
-        "source_tree.materialize(store.open(snapshot).read(), store.copy_to, 'out')\n"
-        "source_tree.zip_to(store.open(snapshot).read(), store.open, 'out.zip')\n"
+        "restore.materialize(store.open(snapshot).read(), store.copy_to, 'out')\n"
+        "restore.zip_to(store.open(snapshot).read(), store.open, 'out.zip')\n"
         "git.provenance('source')\n",
     )
     assert done.returncode == 0, done.stderr

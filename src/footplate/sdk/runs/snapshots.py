@@ -9,6 +9,8 @@ from typing import Dict, List, Optional, Sequence
 
 from footplate.client import home_folder
 from footplate.content import git, source_tree
+from footplate.content.manifest import FILE, parse_manifest
+from footplate.content.restore import materialize, zip_to
 from footplate.content.stat_cache import StatCache
 from footplate.domain.text import size as readable_size
 from footplate.sdk import blob_transfer
@@ -71,7 +73,7 @@ def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
         store = blob_transfer.store_of(session)
         with store.open(snapshot) as manifest:
             content = manifest.read()
-        source_tree.zip_to(content, store.open, target)
+        zip_to(content, store.open, target)
     return os.path.abspath(target)
 
 
@@ -88,8 +90,8 @@ def restore_folder(session: Session, snapshot: str, folder: str) -> int:
     with translating(_KINDS):
         with blob_transfer.store_of(session).open(snapshot) as file:
             manifest = file.read()
-        source_tree.materialize(manifest, fetch, folder)
-        return sum(entry.type == source_tree.FILE for entry in source_tree.parse_manifest(manifest))
+        materialize(manifest, fetch, folder)
+        return sum(entry.type == FILE for entry in parse_manifest(manifest))
 
 
 def _store(session: Session, folder: str, kept_folders: Sequence[str]) -> str:
