@@ -24,7 +24,7 @@ from footplate.domain.orders import Program
 from footplate.domain.shipments import LOG, FilePiece, Shipment, encode
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.engines.base import Observation
-from footplate.node.shipping.reporting import HEARTBEAT_SECONDS
+from footplate.node.delivery.reporting import HEARTBEAT_SECONDS
 from footplate.testing.simulated_engine import SimulatedCluster
 
 FEW = 100

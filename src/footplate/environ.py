@@ -1,8 +1,8 @@
 """Every environment variable of Footplate: the name as a constant, and who sets it for whom.
 
-Standard library only and without imports: jobs and the SDK load it. `node/rank_environment` composes the environment of
-a rank from these. `job/script_runner` and `job/exit_report` run before anything can be imported and spell out the two
-names that they read; a test compares them with this module.
+Standard library only and without imports: jobs and the SDK load it. `node/ranks/rank_environment` composes the
+environment of a rank from these. `job/script_runner` and `job/exit_report` run before anything can be imported and
+spell out the two names that they read; a test compares them with this module.
 """
 
 # ── Set by people ──

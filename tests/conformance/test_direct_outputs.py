@@ -16,7 +16,7 @@ from footplate.domain.data import StoreEntry, StoreSpec
 from footplate.domain.records import FileView
 from footplate.domain.replies import DirectUpload
 from footplate.errors import Broken, InvalidInput, NotFound, Unavailable
-from footplate.node.shipping import direct_upload
+from footplate.node.delivery import direct_upload
 from footplate.services.artifacts.object_blobs import ObjectBlobs, part_size_of
 from footplate.services.files import check_content
 from footplate.storage import Storage

@@ -25,7 +25,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
-from footplate.node.shipping.server_link import Link
+from footplate.node.delivery.server_link import Link
 from footplate.services.tokens import TokenService
 from footplate.storage import Storage
 from support.cutting_proxy import CuttingProxy

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from footplate import environ
-from footplate.engines import bootstrap
+from footplate.engines import agent_bootstrap
 from footplate.engines.base import AgentJob, LaunchRequest, Observation
 from footplate.engines.remote_start import COMMON_OPTIONS, remote_start
 from footplate.errors import InvalidInput, Unavailable
@@ -163,7 +163,7 @@ def _start(agent: dict[str, Any], request: LaunchRequest) -> dict[str, Any]:
 def _reap(process: subprocess.Popen[bytes], folder: NodeFolder) -> None:
     """Record the exit code of a bootstrap that refused to start the agent, as the accounting of a cluster does."""
     code = process.wait()
-    if code in (bootstrap.REFUSED, bootstrap.UNTRUSTED) and folder.exists():
+    if code in (agent_bootstrap.REFUSED, agent_bootstrap.UNTRUSTED) and folder.exists():
         folder.write_exit(code)
 
 

@@ -31,7 +31,7 @@ from footplate.domain.orders import NodeOrders
 from footplate.domain.shapes import Shape
 from footplate.domain.targets import LOCAL
 from footplate.engines.base import AgentJob, LaunchRequest, NotStarted, Observation
-from footplate.engines.nursery import Nursery
+from footplate.engines.nursery_client import Nursery
 from footplate.errors import InvalidInput, Unavailable
 from footplate.node import host_info, process_tree
 from footplate.node.node_directory import LOCK_NUMBER, PACKAGE, NodeFolder

@@ -4,7 +4,7 @@ The node needs only Python 3.8 and a way to the server. On each node the engine 
 
     PYTHON -I -S SCRIPT --run R --attempt N --endpoint URL --node K
 
-with `variables` set, where SCRIPT is a file with the text of `bootstrap`. That program fetches the agent, starts
+with `variables` set, where SCRIPT is a file with the text of `agent_bootstrap`. That program fetches the agent, starts
 it again if it is killed, passes SIGTERM and SIGUSR1 on, and exits with the agent's code: an engine sees only the deaths
 of whole nodes. See docs/internals/remote-nodes.md.
 """
@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from footplate import environ
-from footplate.engines import bootstrap
+from footplate.engines import agent_bootstrap
 from footplate.engines.base import AgentJob
 from footplate.errors import InvalidInput
 
 COMMON_OPTIONS: Mapping[str, str] = {
-    "scratch": f"directory on each node for work, environments and caches; default {bootstrap.DEFAULT_HOME}",
+    "scratch": f"directory on each node for work, environments and caches; default {agent_bootstrap.DEFAULT_HOME}",
     "shared": "directory that all nodes see; environments are built there once, and snapshots kept; optional",
     "python": "interpreter on the nodes, 3.8 or newer, that starts the agent; default python3",
 }
@@ -71,7 +71,7 @@ def remote_start(job: AgentJob) -> RemoteStart:
 
 @functools.cache
 def _program() -> str:
-    return Path(bootstrap.__file__).read_text(encoding="utf-8")
+    return Path(agent_bootstrap.__file__).read_text(encoding="utf-8")
 
 
 def _text(options: Mapping[str, Any], name: str) -> str:

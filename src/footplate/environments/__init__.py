@@ -14,7 +14,7 @@
     containers/        container images with packages installed
     curated/           the catalogue of Azure's names and our own
     recipes/           packages that are built from edited sources (Horovod)
-    locks              resolutions by content
+    lock_cache         resolutions by content
     built_environments environments on disk, with their file locks and markers
     caches             sizes of caches, and clearing them; disk_usage counts
     bytecode           bytecode, compiled once per wheel by compiler.py
@@ -104,7 +104,7 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     if name == "existing":  # nothing to resolve, and nothing to keep
         return _with_mpi(spec, builder.lock(spec, settings, say), settings, say, refresh)
     # Lazy: a server that only uses existing interpreters loads none of this.
-    from footplate.environments import locks, torch_builds  # noqa: PLC0415  # see above
+    from footplate.environments import lock_cache, torch_builds  # noqa: PLC0415  # see above
     from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
 
     def lock_once(variant: EnvironmentSpec) -> Lock:
@@ -115,7 +115,7 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
             return _for_node(lock_once(spec), settings)
         return _for_node(substitutes.lock(spec, settings, say, lock_once), settings)
 
-    return locks.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
+    return lock_cache.resolve_once(replace(spec, builder=name), settings, say, lock, refresh)
 
 
 def _for_node(lock: Lock, settings: ResolverSettings) -> Lock:

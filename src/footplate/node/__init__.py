@@ -4,33 +4,26 @@ Crash-only: every step can be repeated, and an agent that is started again after
 agent on another machine than the server needs only the server's URL and the run's token.
 
     agent               the life of one node, start to end; read `Agent.work` first
-    context             what the phases of that life share: orders, connection, ranks, helpers
-    rank_start          prepares the node, waits for the others, and starts the ranks
-    rank_watch          watches the ranks until they have ended, or ends them
-    delivery            sends what is left, and removes the node's directory
+    node_context        what the phases of that life share: orders, connection, ranks, helpers
+    ending              sends what is left, and removes the node's directory
     options, __main__   the agent's command line, and the file that starts it
     supervisor          starts agents on other machines again if they are killed
     stopping            requests to stop the agent
     nursery             forks agents in milliseconds, for the local engine, and uses them again
     node_directory      the agent's directory, and the one from which jobs import Footplate
     preparation         working directory (`snapshot`) and interpreter of the ranks
-    data                inputs and outputs of the run on this node
-    rank_environment    composes argv and variables of a rank
+    node_data           inputs and outputs of the run on this node
     distributions       metadata of the azureml packages
-    rank_group          all ranks of the node: start, adopt, watch, end
-    ranks               one process: start, watch, find again
     rendezvous, ports   how nodes of a gang find each other
-    containers          ranks in containers
-    failure_causes      explains why a rank ended
     process_tree        finds and ends every process of a run
     gpus, gpu_leases    the GPUs of the machine, and those that this node holds
     sampler, host_info  use of the machine as series; facts about it
     stacks              Python stacks of the ranks, even if they hang
     log                 the agent's own log
+    ranks/              the processes of the user: started, watched, explained and ended
     mpi/                mpirun over the agents
-    shipping/           logs, metrics and outputs, sent to the server
+    delivery/           logs, metrics and outputs, sent to the server
 
-`tests/unit/node/test_agent.py` runs whole agents against a small server and covers context, rank_start, rank_watch,
-delivery, preparation, snapshot, rank_group, rendezvous, log and host_info as well; tests/e2e covers data and sampler,
-tests/frameworks covers mpi/.
+`tests/unit/node/test_agent.py` runs whole agents against a small server and covers node_context, ending, preparation,
+snapshot, rendezvous, log and host_info as well; tests/e2e covers node_data and sampler, tests/frameworks covers mpi/.
 """

@@ -21,29 +21,30 @@ from footplate.domain.orders import Cause, NodeOrders
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, OutOfSpace, Unavailable
 from footplate.lazy import Deferred
 from footplate.node import host_info, process_tree
-from footplate.node.context import NodeContext
+from footplate.node.delivery.server_link import Abandoned
 from footplate.node.log import say
+from footplate.node.node_context import NodeContext
 from footplate.node.node_directory import NodeFolder, describe_full_disk
 from footplate.node.options import AgentOptions
-from footplate.node.shipping.server_link import Abandoned
 from footplate.node.stopping import SIGNALS, Stopped
 
 if TYPE_CHECKING:
     import traceback
 
-    from footplate.node import delivery, ports, preparation, rank_start, rank_watch
-    from footplate.node.shipping import log_limit, salvage
+    from footplate.node import ending, ports, preparation
+    from footplate.node.delivery import log_limit, salvage
+    from footplate.node.ranks import rank_start, rank_watch
 else:  # ranks do not wait for the import of modules that only some runs need, or that the agent uses after their start
     traceback = Deferred("traceback")
-    delivery = Deferred("footplate.node.delivery")
+    ending = Deferred("footplate.node.ending")
     ports = Deferred("footplate.node.ports")
     preparation = Deferred("footplate.node.preparation")
-    rank_start = Deferred("footplate.node.rank_start")
-    rank_watch = Deferred("footplate.node.rank_watch")
-    log_limit = Deferred("footplate.node.shipping.log_limit")
-    salvage = Deferred("footplate.node.shipping.salvage")
+    rank_start = Deferred("footplate.node.ranks.rank_start")
+    rank_watch = Deferred("footplate.node.ranks.rank_watch")
+    log_limit = Deferred("footplate.node.delivery.log_limit")
+    salvage = Deferred("footplate.node.delivery.salvage")
 
-IMPORTED_MEANWHILE = ("footplate.node.rank_start", "footplate.node.shipping.checkpoints")
+IMPORTED_MEANWHILE = ("footplate.node.ranks.rank_start", "footplate.node.delivery.checkpoints")
 """Modules that every run needs after it has joined: they are imported while the server answers."""
 
 LEFTOVER_GRACE_SECONDS = 2.0
@@ -132,7 +133,7 @@ class Agent:
         self._clean_up()
         if node.checkpoints is not None:
             node.checkpoints.finish(node.ranks.ended_by_themselves())
-        delivery.ship_everything(node)
+        ending.ship_everything(node)
         return 0
 
     def close(self) -> bool:

@@ -19,18 +19,18 @@ from footplate.environments.url_credentials import Logins
 from footplate.errors import FootplateError
 from footplate.lazy import Deferred
 from footplate.node import gpus, host_info, snapshot
+from footplate.node.delivery.server_link import Link
 from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home, see_installed_packages
-from footplate.node.shipping.server_link import Link
 
 if TYPE_CHECKING:
     import shutil
 
     from footplate.environments import tensorflow1_check
-    from footplate.node.shipping import checkpoints
+    from footplate.node.delivery import checkpoints
 else:  # most runs need none of them
     shutil = Deferred("shutil")
     tensorflow1_check = Deferred("footplate.environments.tensorflow1_check")
-    checkpoints = Deferred("footplate.node.shipping.checkpoints")
+    checkpoints = Deferred("footplate.node.delivery.checkpoints")
 
 _TOOLS = {"conda": ("uv", "rattler", "yaml")}
 """Packages that the builder of an environment needs; by default only uv."""

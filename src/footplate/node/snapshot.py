@@ -14,8 +14,8 @@ from footplate.content.blobs import BlobFolder
 from footplate.content.restore import materialize
 from footplate.disk import atomic_write
 from footplate.errors import Broken, NotFound
+from footplate.node.delivery.server_link import Link
 from footplate.node.node_directory import NodeFolder, cache_home, regular_files
-from footplate.node.shipping.server_link import Link
 
 _NOTES = "source_files.json"
 

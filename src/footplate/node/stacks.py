@@ -23,8 +23,8 @@ from footplate import environ
 from footplate.domain.stacks import SIGNAL, ProcessStacks, StackFrame, ThreadStack
 from footplate.errors import FootplateError
 from footplate.node import process_tree
+from footplate.node.delivery.server_link import Abandoned, Link
 from footplate.node.log import say
-from footplate.node.shipping.server_link import Abandoned, Link
 
 _RANK = environ.RANK.encode() + b"="
 _EXITS = environ.EXITS.encode() + b"="

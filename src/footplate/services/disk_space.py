@@ -1,7 +1,7 @@
 """A full disk of the home folder, reported with every active run while it lasts.
 
 Nothing is written: on a full disk the database accepts no warning. Agents keep logs, metrics and outputs in files and
-send them when there is space again; then they also record how long they waited (`node.shipping.disk_wait`).
+send them when there is space again; then they also record how long they waited (`node.delivery.disk_wait`).
 """
 
 from __future__ import annotations

@@ -6,6 +6,6 @@ The server skips bytes that it has and refuses a gap, so a repeated or interrupt
 - `logs`: text files that grow, and that may be truncated or replaced.
 - `journals`: metric journals, text before the slots that point to it.
 
-`node.shipping` and `sdk.runs.shipping` decide which files to ship, and when.
+`node.delivery` and `sdk.runs.shipping` decide which files to ship, and when.
 `tests/unit/shipping` covers `offsets` through the other two modules.
 """

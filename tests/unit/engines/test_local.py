@@ -17,7 +17,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.engines.base import AgentJob, Observation
 from footplate.engines.local import LocalEngine, agent_argv
-from footplate.engines.nursery import Nursery
+from footplate.engines.nursery_client import Nursery
 from footplate.errors import InvalidInput
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
@@ -170,7 +170,7 @@ def test_the_nursery_exits_with_the_engine(home: Path) -> None:
 KILLED = """
 import os, signal, sys
 from footplate.engines.local import agent_argv
-from footplate.engines.nursery import Nursery
+from footplate.engines.nursery_client import Nursery
 from footplate.node.node_directory import NodeFolder
 nursery, folder = Nursery(agent_argv()), NodeFolder(sys.argv[1], "run_1", 0)
 message = {"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}
@@ -222,7 +222,7 @@ import os, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (2048, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 held = [os.dup(0) for _ in range(1100)]
 from footplate.engines.local import agent_argv
-from footplate.engines.nursery import Nursery
+from footplate.engines.nursery_client import Nursery
 from footplate.node.node_directory import NodeFolder
 nursery, folder = Nursery(agent_argv()), NodeFolder(sys.argv[1], "run_1", 0)
 message = {"program": ["/bin/true"], "arguments": [], "variables": {}, "log": folder.agent_log}

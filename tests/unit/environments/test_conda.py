@@ -10,7 +10,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings
 from footplate.environments.conda import CondaBuilder
 from footplate.environments.conda.mapping import map_packages
-from footplate.environments.conda.names import parse, to_requirement
+from footplate.environments.conda.package_names import parse, to_requirement
 from footplate.errors import InvalidInput
 from support.wheels import make_wheel
 

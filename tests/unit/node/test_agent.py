@@ -60,8 +60,10 @@ def test_ranks_do_not_wait_for_modules_that_they_do_not_need() -> None:
     loaded = set(subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split())
     later = {"reporting", "shipper", "salvage"}
     assert "footplate.node.agent" in loaded
-    assert not loaded & {f"footplate.node.shipping.{name}" for name in later}
-    assert not loaded & {f"footplate.node.{name}" for name in ("containers", "data", "mpi", "sampler", "stacks")}
+    assert not loaded & {f"footplate.node.delivery.{name}" for name in later}
+    assert not loaded & {
+        f"footplate.node.{name}" for name in ("ranks.containers", "node_data", "mpi", "sampler", "stacks")
+    }
     assert not loaded & {f"footplate.domain.{name}" for name in ("launch", "records", "replies", "shipments", "specs")}
     assert not loaded & {"argparse", "ctypes", "logging", "ssl", "subprocess", "tempfile", "uuid", "zipfile"}
 

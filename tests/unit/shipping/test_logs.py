@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
-from footplate.node.shipping.log_limit import cut
+from footplate.node.delivery.log_limit import cut
 from footplate.shipping.logs import LogShipper
 from footplate.shipping.offsets import PIECE
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, urlsplit
 
-from footplate.engines.ray import queue
-from footplate.engines.ray.queue import ClusterState
+from footplate.engines.ray import waiting
+from footplate.engines.ray.waiting import ClusterState
 from footplate.errors import InvalidInput, Unavailable
 
 ENDED = ("STOPPED", "SUCCEEDED", "FAILED")
@@ -131,18 +131,18 @@ class Head:
 
     def look_around(self) -> ClusterState:
         """Return the usage of the nodes and the reports of the autoscaler. Clusters of old versions have no events."""
-        state = queue.read_status(self._ask("GET", "/api/cluster_status").get("data") or {})
+        state = waiting.read_status(self._ask("GET", "/api/cluster_status").get("data") or {})
         if state.usage is None:
             summary: dict[str, Any] = self._ask("GET", "/nodes?view=summary").get("data") or {}
             texts: dict[str, str] = summary.get("nodeLogicalResources") or {}
-            state = replace(state, usage=queue.read_usage(texts) if texts else None)
+            state = replace(state, usage=waiting.read_usage(texts) if texts else None)
         events = self._list("/api/v0/cluster_events?limit=10000")
         return replace(state, events=tuple((str(event["time"]), str(event["message"])) for event in events))
 
     def count_nodes(self, bundle: Mapping[str, float]) -> int:
         """Return how many living nodes are large enough for these resources."""
         nodes = self._list("/api/v0/nodes?limit=10000&detail=true")
-        return sum(node["state"] == "ALIVE" and queue.fits(bundle, node["resources_total"]) for node in nodes)
+        return sum(node["state"] == "ALIVE" and waiting.fits(bundle, node["resources_total"]) for node in nodes)
 
     def version(self) -> str:
         return str(self._ask("GET", "/api/version").get("ray_version"))

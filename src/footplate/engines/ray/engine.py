@@ -28,9 +28,9 @@ from typing import Any, cast
 from footplate import environ
 from footplate.domain.orders import VISIBLE
 from footplate.engines.base import AgentJob, LaunchRequest, NodeResources, Observation
-from footplate.engines.ray import api, program, queue
+from footplate.engines.ray import api, program, waiting
 from footplate.engines.ray.api import Head, NotThere
-from footplate.engines.ray.queue import ClusterState
+from footplate.engines.ray.waiting import ClusterState
 from footplate.engines.remote_start import COMMON_OPTIONS, RemoteStart, remote_start
 from footplate.errors import InvalidInput, Unavailable
 
@@ -291,7 +291,7 @@ class _Round:
         return Observation("running", dict.fromkeys(died), tuple(died), next(iter(died.values()), None), places=places)
 
     def _why_waiting(self, fields: dict[str, Any]) -> str:
-        return queue.explain(self._look.state(), fields["job"], fields["bundle"], int(fields["nodes"]))
+        return waiting.explain(self._look.state(), fields["job"], fields["bundle"], int(fields["nodes"]))
 
 
 def _is_gang(job: Mapping[str, Any] | None) -> bool:

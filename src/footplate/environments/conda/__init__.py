@@ -3,9 +3,9 @@
     channels        names of channels → addresses, and whether they can be reached
     solving         a conda file → a lock, with py-rattler
     prefixes        a lock → a conda prefix
-    records         a conda package in a lock
-    mapping, names  conda packages → pip requirements
-    authentication  logins for rattler; rattler_errors gives its exceptions types
+    package_records a conda package in a lock
+    mapping         conda packages → pip requirements, with package_names
+    channel_logins  logins for rattler; rattler_errors gives its exceptions types
 
 `options["conda"]` of the spec is `{"channels": […], "dependencies": ["numpy=1.26", …], "pip": [lines]}`. The setting
 `conda` is `solve`, `map`, or `auto`, which solves when py-rattler is installed and every channel can be reached.
@@ -13,8 +13,8 @@
 A solved lock has `packages` (url, hash, build and platform of each) and `requirements` for the packages that pip adds;
 a mapped lock is that of a virtual environment.
 
-tests/unit/environments/test_conda_solved.py covers solving, prefixes, records, channels and authentication, and
-test_conda_packages.py covers mapping and names.
+tests/unit/environments/test_conda_solved.py covers solving, prefixes, package_records, channels and channel_logins,
+and test_conda_packages.py covers mapping and package_names.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings, Say
-from footplate.environments.conda import names
+from footplate.environments.conda import package_names
 from footplate.environments.python_choice import lock_requirements
 from footplate.environments.requirements import is_azureml
 
@@ -45,13 +45,13 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
 def map_packages(dependencies: Sequence[str]) -> Mapping:
     mapping = Mapping()
     for text in dependencies:
-        spec = names.parse(text)
+        spec = package_names.parse(text)
         if spec.name == "python":
             mapping.python = spec.version or None
             continue
-        line = spec.text if is_azureml(spec.name) else names.to_requirement(spec)
+        line = spec.text if is_azureml(spec.name) else package_names.to_requirement(spec)
         if line is None:
-            mapping.dropped.append(f"{spec.text} is left out: {names.LEFT_OUT[names.key(spec.name)]}")
+            mapping.dropped.append(f"{spec.text} is left out: {package_names.LEFT_OUT[package_names.key(spec.name)]}")
             continue
         mapping.requirements.append(line)
         mapping.mapped.append(line if line == spec.text else f"{spec.text} → {line}")

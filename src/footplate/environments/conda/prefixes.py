@@ -20,8 +20,8 @@ from rattler.shell import ActivationVariables, activate
 from footplate.domain.orders import Lock
 from footplate.environments import built_environments, venv
 from footplate.environments.base import BuildContext, Interpreter, Say
-from footplate.environments.conda import PACKAGES, records
-from footplate.environments.conda.authentication import config
+from footplate.environments.conda import PACKAGES, package_records
+from footplate.environments.conda.channel_logins import config
 from footplate.environments.conda.rattler_errors import INSTALLING
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
@@ -43,7 +43,7 @@ def _build(lock: Lock, folder: Path, context: BuildContext) -> None:
             f"the environment {lock.digest[:12]} was locked for {lock.content['platform']}, and this machine is {here}",
             "submit the run again, or run it on a machine of that platform",
         )
-    packages = [records.restore(data) for data in lock.content["packages"]]
+    packages = [package_records.restore(data) for data in lock.content["packages"]]
     context.say(f"building the environment {lock.digest[:12]} from {len(packages)} conda packages")
     _link(packages, folder, context)
     venv.add_requirements(lock, folder, context)

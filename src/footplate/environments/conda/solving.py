@@ -28,8 +28,8 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, azureml_dependencies, machine, pythons, recipes
 from footplate.environments.adaptations import Adapted
 from footplate.environments.base import OLDEST, ResolverSettings, Say, make_lock, without_prefix
-from footplate.environments.conda import STORE, channels, names, records
-from footplate.environments.conda.authentication import config
+from footplate.environments.conda import STORE, channels, package_names, package_records
+from footplate.environments.conda.channel_logins import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
 from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
@@ -66,7 +66,7 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
     content: dict[str, Any] = {
         "python": pythons.dotted(_version_of(solution)[:2]),
         "platform": str(_subdir(settings)),
-        "packages": sorted((records.describe(record) for record in solution), key=lambda one: one["name"]),
+        "packages": sorted((package_records.describe(record) for record in solution), key=lambda one: one["name"]),
         "requirements": pins.text,
         "options": options,
     }
@@ -268,7 +268,7 @@ def _pin_pip(
     brought = _known_to_pip(solution)
     for line in lines:
         name = name_of(line)
-        if name in brought and not names.admits(line, str(brought[name].version)):
+        if name in brought and not package_names.admits(line, str(brought[name].version)):
             say(f"{line}: pip replaces conda's {name} {brought[name].version}")
             del brought[name]
     own_lines = [line for line in lines if (name_of(line) or "") not in brought]
@@ -291,7 +291,7 @@ def _known_to_pip(solution: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecor
     names."""
     by_name: dict[str, RepoDataRecord] = {}
     for record in solution:
-        name = names.on_pypi(record.name.normalized)
+        name = package_names.on_pypi(record.name.normalized)
         if name in recipes.linkable() or any(re.match(r"python(_abi)?\b", need) for need in record.depends):
             by_name[name] = record
     return by_name

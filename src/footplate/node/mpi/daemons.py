@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from footplate.domain.orders import MPI_FAILED, Cause, NodeOrders
-from footplate.node import containers, failure_causes, process_tree, ranks
+from footplate.node import process_tree
 from footplate.node.mpi import in_container, interconnect, mpirun
 from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
 from footplate.node.node_directory import NodeFolder
-from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
-from footplate.node.ranks import Rank
+from footplate.node.ranks import containers, failure_causes, rank_process
+from footplate.node.ranks.rank_environment import RankEnvironment, rank_argv, rank_variables
+from footplate.node.ranks.rank_process import Rank
 
 LOOK_SECONDS = 0.5
 """Seconds between reads of the ranks' reports: nothing wakes the agent when one is written."""
@@ -57,7 +58,7 @@ class Daemons:
             common.update(search_paths)
         if orders.attempt > 1:
             for plan in orders.ranks:
-                ranks.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
+                rank_process.mark_attempt(os.path.join(folder.logs, plan.log), orders.attempt)
         mpirun.lay_out(orders, folder, rank_argv(orders.program, setting), common, *_reach(setting))
         path = mpirun.bin_folder(folder) + os.pathsep + common["PATH"]  # daemons, too, look for the replacement of ssh
         self._variables = {**mpirun.daemon_defaults(launcher, folder), **common, "PATH": path}
@@ -99,9 +100,9 @@ class Daemons:
                 container, argv, variables, self._setting.engine, True, self._setting.runtime, self._folder
             )
         # A negative number: it is not a rank of the user.
-        process = ranks.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
+        process = rank_process.spawn(argv, variables, os.path.join(self._folder.logs, self._log))
         rank = Rank(-1, process, process_tree.identity(process), self._log, enclosed=container is not None)
-        rank.watch = ranks.watch(process)
+        rank.watch = rank_process.watch(process)
         self._enlist(name, rank)
         return rank
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from footplate.domain.orders import Cause, NodeOrders
 from footplate.environments.base import Container
-from footplate.node import containers
 from footplate.node.mpi import mpirun
 from footplate.node.node_directory import NodeFolder
 from footplate.node.preparation import Failed
-from footplate.node.rank_environment import RankEnvironment
+from footplate.node.ranks import containers
+from footplate.node.ranks.rank_environment import RankEnvironment
 
 _PATIENCE_SECONDS = 120.0
 # The real path, as in `mpirun.find`; the prefix where Open MPI from PyPI expects to be elsewhere.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE, Cause
 from footplate.domain.records import RunRecord
 from footplate.domain.runs import run_status
-from footplate.engines import bootstrap
+from footplate.engines import agent_bootstrap
 from footplate.engines.base import Engine, Observation
 
 
@@ -37,11 +37,11 @@ _ENDINGS = {
 
 
 _REFUSALS = {
-    bootstrap.UNTRUSTED: (
+    agent_bootstrap.UNTRUSTED: (
         "does not trust the certificate of the server",
         "start the server with --ca-file, or set SSL_CERT_FILE on the nodes, to name the authority that signed it",
     ),
-    bootstrap.REFUSED: (
+    agent_bootstrap.REFUSED: (
         "refused to start the agent: its Python is older than 3.8, or the server does not have this version any more",
         "set the option python of the compute target; see the log of the engine's job on that node",
     ),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from footplate.domain.orders import NODE_LOST, Program
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
 from footplate.domain.specs import RESTART_CAUSES, RestartPolicy, RunSpec
-from footplate.engines import bootstrap
+from footplate.engines import agent_bootstrap
 from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine
 from footplate.node import agent
@@ -43,10 +43,11 @@ def test_forgotten_agents_on_other_machines_are_lost() -> None:
 
 
 def test_a_bootstrap_that_refuses_names_its_reason() -> None:
-    refused = cause_of(Observation("exited", {0: 0, 1: bootstrap.UNTRUSTED}), RECORD, NamespaceEngine())
+    refused = cause_of(Observation("exited", {0: 0, 1: agent_bootstrap.UNTRUSTED}), RECORD, NamespaceEngine())
     assert refused is not None and refused.node == 1
     assert refused.message == "node 1 does not trust the certificate of the server" and "--ca-file" in str(refused.hint)
-    old = cause_of(Observation("exited", {1: bootstrap.REFUSED}), RECORD, NamespaceEngine())
+    old = cause_of(Observation("exited", {1: agent_bootstrap.REFUSED}), RECORD, NamespaceEngine())
     assert old is not None and "Python is older than 3.8" in old.message
-    assert cause_of(Observation("exited", {0: bootstrap.REFUSED}), RECORD, NamespaceEngine()) is None, "node 0 is done"
-    assert agent.UNTRUSTED_SERVER == bootstrap.UNTRUSTED
+    first = Observation("exited", {0: agent_bootstrap.REFUSED})
+    assert cause_of(first, RECORD, NamespaceEngine()) is None, "node 0 is done"
+    assert agent.UNTRUSTED_SERVER == agent_bootstrap.UNTRUSTED

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from footplate import environ
 from footplate.domain.orders import AGENT_STOPPED, VISIBLE, Cause
 from footplate.lazy import Deferred
-from footplate.node.context import NodeContext
 from footplate.node.log import say
+from footplate.node.node_context import NodeContext
 from footplate.node.stopping import TimeLimit
 
 if TYPE_CHECKING:

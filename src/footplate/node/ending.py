@@ -7,9 +7,9 @@ import os
 from footplate import environ
 from footplate.domain.orders import Cause
 from footplate.errors import Conflict, NotAllowed, NotFound
-from footplate.node.context import NodeContext
+from footplate.node.delivery import disk_wait, output_files
 from footplate.node.log import say
-from footplate.node.shipping import disk_wait, outputs
+from footplate.node.node_context import NodeContext
 
 _WAIT_SECONDS = 20.0
 
@@ -21,8 +21,8 @@ def ship_everything(node: NodeContext) -> None:
     left_out: list[str] = []
     if node.folder.keeps_wd:
         _wait_for_other_nodes(node)
-        store = outputs.store_of(node.options.home, node.link, node.folder, node.orders, keep, say)
-        left_out = outputs.collect(node.orders.collect, store, node.link, node.folder, say, limit)
+        store = output_files.store_of(node.options.home, node.link, node.folder, node.orders, keep, say)
+        left_out = output_files.collect(node.orders.collect, store, node.link, node.folder, say, limit)
     if node.data is not None and node.data.waits_for_others:
         node.data.conclude(say)
     reporter = node.reporter()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from footplate.domain.orders import Cause
-from footplate.node import failure_causes
-from footplate.node.ranks import Rank
+from footplate.node.ranks import failure_causes
+from footplate.node.ranks.rank_process import Rank
 
 
 def of(code: int | None, note: dict[str, Any] | None = None, log: str = "/nowhere", **more: Any) -> Cause | None:

@@ -12,8 +12,8 @@ from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.domain.shipments import LARGEST_PIECE, MOST_PIECES
 from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.job.journal import Journal
+from footplate.node.delivery.shipper import NodeShipper
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping.shipper import NodeShipper
 from footplate.shipping.offsets import PIECE
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from footplate.environments.base import Container
-from footplate.node.containers import enclose, gpu_options, hidden_gpus
 from footplate.node.node_directory import NodeFolder
+from footplate.node.ranks.containers import enclose, gpu_options, hidden_gpus
 
 BOX = Container("podman", "/usr/bin/podman", "sha256:abc", "/opt/python", "4g", ("--cap-add", "X"), ("/prefix",))
 

@@ -19,10 +19,10 @@ from footplate.domain.orders import Cause, ReportedEvent
 from footplate.domain.shipments import NodeHost, NodeReport
 from footplate.errors import Broken, FootplateError, OutOfSpace, Unavailable
 from footplate.node import host_info
+from footplate.node.delivery.disk_wait import DiskWatch
+from footplate.node.delivery.server_link import BACKOFF, Abandoned, Link
+from footplate.node.delivery.shipper import Gathered, NodeShipper
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping.disk_wait import DiskWatch
-from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
-from footplate.node.shipping.shipper import Gathered, NodeShipper
 
 HEARTBEAT_SECONDS = 3.0
 _BUSY_PAUSE = 0.05

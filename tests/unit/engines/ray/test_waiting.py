@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from footplate.engines.ray import queue
-from footplate.engines.ray.queue import ClusterState
+from footplate.engines.ray import waiting
+from footplate.engines.ray.waiting import ClusterState
 
 
 def status(*nodes: dict[str, list[float]], **report: Any) -> dict[str, Any]:
@@ -13,7 +13,7 @@ def status(*nodes: dict[str, list[float]], **report: Any) -> dict[str, Any]:
 
 
 def explain(seen: dict[str, Any], bundle: Mapping[str, float], nodes: int) -> str:
-    return queue.explain(queue.read_status(seen), "r1", bundle, nodes)
+    return waiting.explain(waiting.read_status(seen), "r1", bundle, nodes)
 
 
 def test_a_full_cluster_is_told_from_one_that_is_too_small() -> None:
@@ -60,28 +60,28 @@ EVENTS = (
 
 def test_events_of_the_second_autoscaler_explain_the_wait() -> None:
     text = "1.0/1.0 CPU (0.0 used of 0.0 reserved in placement groups)\n0B/17.78GiB memory\n0.0/1.0 blue_ones"
-    usage = queue.read_usage({"n1": text})
+    usage = waiting.read_usage({"n1": text})
     assert usage == {"n1": {"CPU": (1.0, 1.0), "memory": (0.0, 17.78 * 2**30), "blue_ones": (0.0, 1.0)}}
     state = ClusterState(usage, events=EVENTS)
     wanted = {"CPU": 1.0, "blue_ones": 1.0}
     needs = "the run needs a node with 1 CPU and 1 blue_ones"
-    said = queue.explain(state, "r1", wanted, 1)
+    said = waiting.explain(state, "r1", wanted, 1)
     assert said == f"Scaling: Ray reports: Adding 1 node(s) of type worker; {needs}"
     refused = ("2026-11-16 17:00:04", "No available node types can fulfill resource requests {'CPU': 8.0}*1. Add some.")
     state = ClusterState(usage, events=(*EVENTS, refused))
-    assert queue.explain(state, "r1", {"CPU": 8.0}, 1).endswith(f"; the autoscaler reports: {refused[1][:-1]}")
+    assert waiting.explain(state, "r1", {"CPU": 8.0}, 1).endswith(f"; the autoscaler reports: {refused[1][:-1]}")
     state = ClusterState(usage, events=(EVENTS[0], *EVENTS[2:]))
-    assert queue.explain(state, "r1", wanted, 1).startswith("the Ray cluster is full")
+    assert waiting.explain(state, "r1", wanted, 1).startswith("the Ray cluster is full")
     state = ClusterState(usage, events=EVENTS)
-    assert queue.explain(state, "r2", wanted, 1).startswith("the Ray cluster is full")
+    assert waiting.explain(state, "r2", wanted, 1).startswith("the Ray cluster is full")
 
 
 def test_reserved_resources_are_not_free() -> None:
-    usage = queue.read_usage({"n1": "0.0/4.0 CPU (0.0 used of 3.0 reserved in placement groups)"})
+    usage = waiting.read_usage({"n1": "0.0/4.0 CPU (0.0 used of 3.0 reserved in placement groups)"})
     assert usage == {"n1": {"CPU": (3.0, 4.0)}}
 
 
 def test_events_do_not_replace_the_figures_of_the_first_autoscaler() -> None:
     """Its nodes have joined by the time of the event."""
     state = ClusterState({"n1": {"CPU": (1.0, 1.0)}}, starting=0, events=EVENTS)
-    assert queue.explain(state, "r1", {"CPU": 1.0}, 1).startswith("the Ray cluster is full")
+    assert waiting.explain(state, "r1", {"CPU": 1.0}, 1).startswith("the Ray cluster is full")

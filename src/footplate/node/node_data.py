@@ -36,9 +36,9 @@ from footplate.domain.requests import NewDataset
 from footplate.domain.text import counted
 from footplate.errors import Conflict, FootplateError, NotAllowed, NotFound, Unavailable
 from footplate.node import process_tree
+from footplate.node.delivery.server_link import Link
 from footplate.node.node_directory import NodeFolder, cache_home, see_installed_packages
 from footplate.node.preparation import Failed, provide
-from footplate.node.shipping.server_link import Link
 
 _REPORT_SECONDS = 2.0
 _PROBLEMS_REPORTED = 5

@@ -12,7 +12,7 @@ from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.runs.root_cause import blames_another, is_no_consequence
 from footplate.domain.serving.pickles import numpy_hint
 from footplate.domain.values import replace
-from footplate.node.ranks import Rank
+from footplate.node.ranks.rank_process import Rank
 
 LAST_LINES = 20
 _LONGEST_LINE = 2000

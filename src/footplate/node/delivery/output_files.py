@@ -16,19 +16,19 @@ from footplate.content.blobs import BlobFolder, hash_file
 from footplate.domain.orders import NodeOrders
 from footplate.errors import FootplateError
 from footplate.lazy import Deferred
+from footplate.node.delivery.disk_wait import DiskWait
+from footplate.node.delivery.server_link import Link
 from footplate.node.node_directory import NodeFolder, is_full, regular_files
-from footplate.node.shipping.disk_wait import DiskWait
-from footplate.node.shipping.server_link import Link
 from footplate.node.snapshot import SourceFiles
 
 if TYPE_CHECKING:
     from footplate.domain import records
     from footplate.domain.records import FileView
-    from footplate.node.shipping import direct_upload, handover
+    from footplate.node.delivery import direct_upload, handover
 else:
     records = Deferred("footplate.domain.records")  # no file is named before the ranks have started
-    handover = Deferred("footplate.node.shipping.handover")
-    direct_upload = Deferred("footplate.node.shipping.direct_upload")  # few runs have large files
+    handover = Deferred("footplate.node.delivery.handover")
+    direct_upload = Deferred("footplate.node.delivery.direct_upload")  # few runs have large files
 
 BATCH = 500
 LARGE = 32 << 20

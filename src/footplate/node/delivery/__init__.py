@@ -5,14 +5,15 @@
 - `shipper`: which logs and journals of the node are shipped, and how often (with `footplate.shipping`).
 - `log_limit`: cut logs of web services that are too large.
 - `disk_wait`: full disks: waits that are recorded and limited, and the disk of the node itself.
-- `outputs`: collect `./outputs` when the ranks have ended.
+- `output_files`: collect `./outputs` when the ranks have ended.
 - `direct_upload`: send a large file straight to the server's object store.
 - `handover`: hand a large file to the server through a shared directory.
 - `checkpoints`: save `./checkpoints` while the ranks run, and restore it for the next attempt.
-- `completion`: find out from the kernel's events which files are complete (with `file_events`).
+- `file_completion`: find out from the kernel's events which files are complete (with `file_events`).
 - `salvage`: ship what an earlier attempt with a lost agent left.
 
-`tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `outputs`; `tests/e2e/test_sdk_restart.py` covers
-`salvage`, and `tests/conformance/test_direct_outputs.py` covers `direct_upload`.
-`tests/unit/services/artifacts/test_handovers.py` covers `handover`; `test_checkpoints.py` covers `completion` too.
+`tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `output_files`;
+`tests/e2e/test_sdk_restart.py` covers `salvage`, and `tests/conformance/test_direct_outputs.py` covers `direct_upload`.
+`tests/unit/services/artifacts/test_handovers.py` covers `handover`; `test_checkpoints.py` covers
+`file_completion` too.
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from footplate import api, environ
-from footplate.engines import bootstrap
+from footplate.engines import agent_bootstrap
 from footplate.node import supervisor
 from footplate.testing.waiting import wait_until
 
@@ -82,7 +82,7 @@ def _bundle() -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as archive:
         archive.writestr("footplate/node/__main__.py", AGENT)
-        archive.write(supervisor.__file__, bootstrap.SUPERVISOR)
+        archive.write(supervisor.__file__, agent_bootstrap.SUPERVISOR)
     return content.getvalue()
 
 
@@ -109,7 +109,7 @@ class Node:
         argv = [
             sys.executable,
             "-c",
-            Path(bootstrap.__file__).read_text(),
+            Path(agent_bootstrap.__file__).read_text(),
             "--run",
             "r1",
             "--endpoint",
@@ -181,7 +181,7 @@ def test_a_bundle_that_arrives_damaged_is_fetched_again(node: Node) -> None:
 def test_a_refused_bundle_ends_with_the_reason(node: Node) -> None:
     refused = node.start(digest="0" * 64)
     _, errors = refused.communicate(timeout=60)
-    assert (refused.returncode, "no such archive" in errors) == (bootstrap.REFUSED, True)
+    assert (refused.returncode, "no such archive" in errors) == (agent_bootstrap.REFUSED, True)
     assert not node.agents()
 
 
@@ -219,7 +219,7 @@ def test_a_stop_while_the_server_is_away_ends_at_once(node: Node) -> None:
     started = node.start()
     wait_until(lambda: node.source.tokens)
     started.send_signal(signal.SIGTERM)
-    assert started.wait(timeout=60) == bootstrap.STOPPED
+    assert started.wait(timeout=60) == agent_bootstrap.STOPPED
 
 
 def test_an_agent_inherits_no_file_of_the_engine(node: Node) -> None:
@@ -251,11 +251,11 @@ def test_an_agent_dies_with_its_supervisor(node: Node) -> None:
 
 
 def test_names_are_those_of_the_package() -> None:
-    assert (bootstrap.BUNDLE, bootstrap.NODE_HOME, bootstrap.TOKEN) == (
+    assert (agent_bootstrap.BUNDLE, agent_bootstrap.NODE_HOME, agent_bootstrap.TOKEN) == (
         environ.BUNDLE,
         environ.NODE_HOME,
         environ.TOKEN,
     )
-    assert bootstrap.SHARED == environ.SHARED
-    assert bootstrap.STOPPED == supervisor.STOPPED
-    assert bootstrap.ARCHIVE_PATH.startswith(api.PREFIX)
+    assert agent_bootstrap.SHARED == environ.SHARED
+    assert agent_bootstrap.STOPPED == supervisor.STOPPED
+    assert agent_bootstrap.ARCHIVE_PATH.startswith(api.PREFIX)

@@ -14,8 +14,8 @@ from footplate.content.blobs import BlobFolder
 from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.domain.records import FileView
 from footplate.errors import Unavailable
+from footplate.node.delivery.checkpoints import CheckpointSaver, restore
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping.checkpoints import CheckpointSaver, restore
 
 HERE = [os.getpid()]
 

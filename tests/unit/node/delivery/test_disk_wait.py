@@ -10,8 +10,8 @@ import pytest
 
 from footplate.disk import LITTLE_SPACE
 from footplate.errors import InvalidInput, OutOfSpace, Unavailable
+from footplate.node.delivery.disk_wait import DISK_FULL, DiskWait, DiskWatch, not_stored
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping.disk_wait import DISK_FULL, DiskWait, DiskWatch, not_stored
 
 T = TypeVar("T")
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -10,26 +10,26 @@ from footplate.client.transport import Transport
 from footplate.domain.orders import NodeOrders
 from footplate.lazy import Deferred
 from footplate.node import host_info, process_tree
+from footplate.node.delivery.server_link import SHORT_PATIENCE, Abandoned, Link
 from footplate.node.gpu_leases import Leases
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder
 from footplate.node.options import AgentOptions
-from footplate.node.rank_group import RankGroup
-from footplate.node.shipping.server_link import SHORT_PATIENCE, Abandoned, Link
+from footplate.node.ranks.rank_group import RankGroup
 from footplate.node.stopping import StopRequest
 
 if TYPE_CHECKING:
     from footplate.client import launcher
-    from footplate.node import data, ports, sampler, stacks
-    from footplate.node.shipping import checkpoints, disk_wait, reporting, shipper
+    from footplate.node import node_data, ports, sampler, stacks
+    from footplate.node.delivery import checkpoints, disk_wait, reporting, shipper
 else:  # ranks do not wait for the import of modules that only some runs need, or that the agent uses after their start
     launcher = Deferred("footplate.client.launcher")
-    data = Deferred("footplate.node.data")
+    node_data = Deferred("footplate.node.node_data")
     stacks = Deferred("footplate.node.stacks")
-    checkpoints = Deferred("footplate.node.shipping.checkpoints")
-    disk_wait = Deferred("footplate.node.shipping.disk_wait")
-    reporting = Deferred("footplate.node.shipping.reporting")
-    shipper = Deferred("footplate.node.shipping.shipper")
+    checkpoints = Deferred("footplate.node.delivery.checkpoints")
+    disk_wait = Deferred("footplate.node.delivery.disk_wait")
+    reporting = Deferred("footplate.node.delivery.reporting")
+    shipper = Deferred("footplate.node.delivery.shipper")
 
 
 class NodeContext:
@@ -48,7 +48,7 @@ class NodeContext:
         self.log_bases: dict[str, int] = {}
         self.unreported_host: tuple[str, str, dict[str, Any]] | None = None  # of an agent that began with its orders
         self.ports: ports.HeldPorts | None = None  # kept, because other agents keep off until this one ends
-        self.data: data.NodeData | None = None
+        self.data: node_data.NodeData | None = None
         self.checkpoints: checkpoints.CheckpointSaver | None = None
         self.sampler: sampler.Sampler | None = None
         self._reporter: reporting.Reporter | None = None
@@ -73,8 +73,8 @@ class NodeContext:
     def has_data(self) -> bool:
         return bool(self.orders.inputs or self.orders.outputs)
 
-    def open_data(self) -> data.NodeData:
-        self.data = data.NodeData(
+    def open_data(self) -> node_data.NodeData:
+        self.data = node_data.NodeData(
             self.orders, self.link, self.options.home, self.folder, self.report_progress, self.ranks.members
         )
         return self.data

@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 from footplate.domain.orders import Cause, NodeOrders
 from footplate.domain.runs.root_cause import blames_another
 from footplate.lazy import Deferred
-from footplate.node import failure_causes, process_tree, ranks, stopping
+from footplate.node import process_tree, stopping
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder
+from footplate.node.ranks import failure_causes, rank_process
 
 if TYPE_CHECKING:
-    from footplate.node import containers, preparation
+    from footplate.node import preparation
     from footplate.node.mpi import daemons, mpirun
-    from footplate.node.rank_environment import RankEnvironment
+    from footplate.node.ranks import containers
+    from footplate.node.ranks.rank_environment import RankEnvironment
 else:  # most runs need none of these before their ranks have started, and preparation is imported while the node joins
     preparation = Deferred("footplate.node.preparation")
-    containers = Deferred("footplate.node.containers")
+    containers = Deferred("footplate.node.ranks.containers")
     daemons = Deferred("footplate.node.mpi.daemons")
     mpirun = Deferred("footplate.node.mpi.mpirun")
 
@@ -59,7 +61,7 @@ class RankGroup:
         self._node = node
         self._on_start = on_start
         self._orders: NodeOrders
-        self._ranks: list[ranks.Rank] = []
+        self._ranks: list[rank_process.Rank] = []
         self._daemons: daemons.Daemons | None = None
         self._container_program: str | None = None  # of the container engine, if the ranks run in containers
         self._is_first = False  # no earlier agent has started ranks of this node
@@ -94,8 +96,8 @@ class RankGroup:
                 self._daemons = daemons.Daemons(orders, folder, self._enlist)
                 self._daemons.start(setting)
             for plan in orders.ranks if self._daemons is None else ():
-                self._ranks.append(ranks.start(orders, plan, setting, folder))
-        except ranks.StartFailed as failed:
+                self._ranks.append(rank_process.start(orders, plan, setting, folder))
+        except rank_process.StartFailed as failed:
             cause = Cause("start_failed", failed.message, failed.hint, self._node, failed.rank)
             raise preparation.Failed(cause) from None
         finally:
@@ -112,7 +114,7 @@ class RankGroup:
         if not state:
             self._is_first = True
             return False
-        adopted = ranks.adopt(state, orders.ranks, self._folder.marker())
+        adopted = rank_process.adopt(state, orders.ranks, self._folder.marker())
         if not adopted or ("ranks" not in state and not any(rank.pid or self._left_traces(rank) for rank in adopted)):
             return False  # it died between its decision and the first start
         self._refuse_if_incomplete(orders, adopted)
@@ -128,7 +130,7 @@ class RankGroup:
         say(f"took over from an agent that died: {living} of {len(adopted)} ranks still run")
         return True
 
-    def _refuse_if_incomplete(self, orders: NodeOrders, adopted: Sequence[ranks.Rank]) -> None:
+    def _refuse_if_incomplete(self, orders: NodeOrders, adopted: Sequence[rank_process.Rank]) -> None:
         """Fail the run if an earlier agent started only some of the ranks, even if these end well."""
         numbers = {rank.number for rank in adopted}
         missing = [] if orders.mpi is not None else [plan.rank for plan in orders.ranks if plan.rank not in numbers]
@@ -137,11 +139,11 @@ class RankGroup:
             hint = "submit the run again, or restart it: footplate runs restart " + orders.run
             raise preparation.Failed(Cause("start_failed", words, hint, self._node, missing[0]))
 
-    def _left_traces(self, rank: ranks.Rank) -> bool:
+    def _left_traces(self, rank: rank_process.Rank) -> bool:
         log = os.path.join(self._folder.logs, rank.log)
         return os.path.exists(log) or bool(self._folder.read_rank_exit(rank.number))
 
-    def _enlist(self, name: str, process: ranks.Rank) -> None:
+    def _enlist(self, name: str, process: rank_process.Rank) -> None:
         """Watch a process of MPI with the others; called from any thread."""
         self._ranks.append(process)
         self._on_start([process.pid])
@@ -183,13 +185,13 @@ class RankGroup:
         return bool(living) and all(rank.attends for rank in living) and self._doubts_until is None
 
     def reap(self) -> None:
-        ranks.reap(self._ranks)
+        rank_process.reap(self._ranks)
 
     def sleep(self, limit: float | None) -> None:
         """Sleep until a rank ends or somebody wakes us, for at most `limit` seconds."""
         look = _IDLE_LOOK_SECONDS if self._daemons is None else daemons.LOOK_SECONDS
         look = min(look, self._seconds_of_doubt() or look)
-        ranks.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
+        rank_process.wait(self._ranks, self._wake, look if limit is None else min(limit, look))
         try:
             os.read(self._wake, 4096)
         except BlockingIOError:
@@ -214,13 +216,13 @@ class RankGroup:
         others = self._orders.nodes > 1 or bool(self.living())
         return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
 
-    def _told_before(self, rank: ranks.Rank, cause: Cause) -> bool:
+    def _told_before(self, rank: rank_process.Rank, cause: Cause) -> bool:
         """Whether a rank that is still exiting reported its own failure before this one."""
         if rank.ended is not None or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
         return (self._folder.rank_exit_time(rank.number) or 0.0) < (cause.time or 0.0)
 
-    def _lingers(self, rank: ranks.Rank) -> bool:
+    def _lingers(self, rank: rank_process.Rank) -> bool:
         """Whether one of several ranks reported its failure long ago and is still there."""
         if self._orders.processes == 1 or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
@@ -286,7 +288,7 @@ class RankGroup:
         if not self._warned:
             for plan in self._orders.ranks:
                 with contextlib.suppress(OSError):
-                    ranks.mark(os.path.join(self._folder.logs, plan.log), f"the time limit is near: {name}")
+                    rank_process.mark(os.path.join(self._folder.logs, plan.log), f"the time limit is near: {name}")
         self._warned.update(pids)
         say(f"the time limit is near: sending {name} to the processes {', '.join(map(str, pids))}")
         process_tree.send(pids, number)

@@ -12,7 +12,7 @@ import pytest
 from footplate import environments
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments import locks, recipes
+from footplate.environments import lock_cache, recipes
 from footplate.environments.base import ResolverSettings
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
 from footplate.errors import InvalidInput
@@ -105,7 +105,7 @@ def test_concurrent_callers_resolve_once(settings: ResolverSettings) -> None:
         return Lock("d", "venv", {"x": 1})
 
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(locks.resolve_once, SPEC, settings, lambda _: None, slowly, False) for _ in range(8)]
+        asked = [pool.submit(lock_cache.resolve_once, SPEC, settings, lambda _: None, slowly, False) for _ in range(8)]
         assert {one.result().digest for one in asked} == {"d"}
     assert len(calls) == 1
 
@@ -123,9 +123,9 @@ def test_waiting_for_a_resolution_is_logged(settings: ResolverSettings) -> None:
         waits.set()
 
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(locks.resolve_once, SPEC, settings, lambda _: None, slowly, False)
+        first = pool.submit(lock_cache.resolve_once, SPEC, settings, lambda _: None, slowly, False)
         assert begun.wait(120)
-        second = pool.submit(locks.resolve_once, SPEC, settings, hear, slowly, False)
+        second = pool.submit(lock_cache.resolve_once, SPEC, settings, hear, slowly, False)
         assert first.result().digest == second.result().digest == "d"
     assert said[0] == "waiting: another process is resolving this environment"
     assert said[1].startswith("using the lock of ")
@@ -142,29 +142,29 @@ def test_the_key_contains_exactly_what_decides(tmp_path: Path, settings: Resolve
     none = {"PIP_CONFIG_FILE": os.devnull}
     constraints = tmp_path / "c.txt"
     constraints.write_text("a<1\n")
-    base = locks.key(SPEC, settings, none)
+    base = lock_cache.key(SPEC, settings, none)
     same = [
-        locks.key(replace(SPEC, name="other", version="7", variables={"A": "b"}), settings, none),
-        locks.key(replace(SPEC, requirements=("# a comment", "tiny  ")), settings, none),
-        locks.key(SPEC, settings, {**none, "UV_CACHE_DIR": "/x", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
+        lock_cache.key(replace(SPEC, name="other", version="7", variables={"A": "b"}), settings, none),
+        lock_cache.key(replace(SPEC, requirements=("# a comment", "tiny  ")), settings, none),
+        lock_cache.key(SPEC, settings, {**none, "UV_CACHE_DIR": "/x", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}),
     ]
     assert set(same) == {base}
     constrained = {**none, "PIP_CONSTRAINT": str(constraints)}
     others = [
-        locks.key(replace(SPEC, requirements=("tiny<2",)), settings, none),
-        locks.key(replace(SPEC, python="3.8"), settings, none),
-        locks.key(replace(SPEC, options={"conda": {"dependencies": ["a"]}}), settings, none),
-        locks.key(SPEC, ResolverSettings(settings.root, "exact"), none),
-        locks.key(SPEC, settings, {**none, "PIP_INDEX_URL": "https://mirror"}),
-        locks.key(SPEC, settings, {**none, "UV_INDEX_URL": "https://mirror"}),
-        locks.key(SPEC, settings, constrained),
+        lock_cache.key(replace(SPEC, requirements=("tiny<2",)), settings, none),
+        lock_cache.key(replace(SPEC, python="3.8"), settings, none),
+        lock_cache.key(replace(SPEC, options={"conda": {"dependencies": ["a"]}}), settings, none),
+        lock_cache.key(SPEC, ResolverSettings(settings.root, "exact"), none),
+        lock_cache.key(SPEC, settings, {**none, "PIP_INDEX_URL": "https://mirror"}),
+        lock_cache.key(SPEC, settings, {**none, "UV_INDEX_URL": "https://mirror"}),
+        lock_cache.key(SPEC, settings, constrained),
     ]
     configured = {**none, "XDG_CONFIG_HOME": str(tmp_path)}
     (tmp_path / "uv").mkdir()
     (tmp_path / "uv" / "uv.toml").write_text("[pip]\nprerelease = 'allow'\n")
-    others.append(locks.key(SPEC, settings, configured))
+    others.append(lock_cache.key(SPEC, settings, configured))
     constraints.write_text("a<2\n")
-    others.append(locks.key(SPEC, settings, constrained))
+    others.append(lock_cache.key(SPEC, settings, constrained))
     assert len({base, *others}) == len(others) + 1
 
 
@@ -179,5 +179,5 @@ def test_recipes_and_the_catalogue_are_part_of_the_key(settings: ResolverSetting
         for name in ("AzureML-PyTorch-1.6-CPU", "AzureML-PyTorch-1.6-GPU")
         for more in ({}, {"mpi": True})
     ]
-    keys = {locks.key(spec, settings, none) for spec in (SPEC, *curated)}
+    keys = {lock_cache.key(spec, settings, none) for spec in (SPEC, *curated)}
     assert len(keys) == 5

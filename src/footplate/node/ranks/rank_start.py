@@ -8,16 +8,17 @@ from footplate.domain.orders import Cause
 from footplate.environments.base import Interpreter
 from footplate.errors import OutOfSpace
 from footplate.lazy import Deferred
-from footplate.node import preparation, rank_environment, rendezvous
-from footplate.node.context import NodeContext
+from footplate.node import preparation, rendezvous
 from footplate.node.log import say
+from footplate.node.node_context import NodeContext
 from footplate.node.node_directory import describe_full_disk
+from footplate.node.ranks import rank_environment
 from footplate.node.stopping import Stopped
 
 if TYPE_CHECKING:
-    from footplate.node import containers
+    from footplate.node.ranks import containers
 else:  # most ranks run without containers
-    containers = Deferred("footplate.node.containers")
+    containers = Deferred("footplate.node.ranks.containers")
 
 GANG_WAIT_SECONDS = 20.0
 _MEETING_SECONDS = 1.0

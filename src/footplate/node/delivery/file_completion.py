@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Callable, NamedTuple
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
-    from footplate.node.shipping import file_events
+    from footplate.node.delivery import file_events
 else:
-    file_events = Deferred("footplate.node.shipping.file_events")  # needs ctypes, whose import takes milliseconds
+    file_events = Deferred("footplate.node.delivery.file_events")  # needs ctypes, whose import takes milliseconds
 
 SETTLED_SECONDS = 0.5
 """Seconds for which the writer of a closed file must go on, and without events after which a directory is quiet."""

@@ -12,7 +12,7 @@ import pytest
 from footplate.domain.orders import Lock, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
 from footplate.node import rendezvous
-from footplate.node.rank_environment import RankEnvironment, rank_argv, rank_variables
+from footplate.node.ranks.rank_environment import RankEnvironment, rank_argv, rank_variables
 
 PLAN = RankPlan(3, 1, 0, "user_logs/std_log_process_03.txt", {"RANK": "3", "CLASH": "rank"})
 

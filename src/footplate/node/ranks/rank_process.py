@@ -19,11 +19,11 @@ from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 
 if TYPE_CHECKING:
-    from footplate.node import containers, rank_environment
-    from footplate.node.rank_environment import RankEnvironment
+    from footplate.node.ranks import containers, rank_environment
+    from footplate.node.ranks.rank_environment import RankEnvironment
 else:
-    containers = Deferred("footplate.node.containers")
-    rank_environment = Deferred("footplate.node.rank_environment")  # imported while the node joins
+    containers = Deferred("footplate.node.ranks.containers")
+    rank_environment = Deferred("footplate.node.ranks.rank_environment")  # imported while the node joins
 
 _POLL_SECONDS = 0.05
 # Python ignores these signals, and ignored signals stay ignored across exec: programs expect the defaults.

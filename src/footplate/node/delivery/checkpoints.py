@@ -26,11 +26,11 @@ from footplate.domain.orders import CHECKPOINTS, NodeOrders, checkpoint_folder, 
 from footplate.errors import Broken, Conflict, FootplateError, InvalidInput, NotAllowed, NotFound, Unavailable
 from footplate.lazy import Deferred
 from footplate.node import host_info, process_tree, snapshot
+from footplate.node.delivery.disk_wait import DiskWait
+from footplate.node.delivery.file_completion import Completion, Stamp
+from footplate.node.delivery.output_files import Output, store_of
+from footplate.node.delivery.server_link import BACKOFF, Abandoned, Link
 from footplate.node.node_directory import NodeFolder, regular_files
-from footplate.node.shipping.completion import Completion, Stamp
-from footplate.node.shipping.disk_wait import DiskWait
-from footplate.node.shipping.outputs import Output, store_of
-from footplate.node.shipping.server_link import BACKOFF, Abandoned, Link
 
 if TYPE_CHECKING:
     from footplate.domain import records

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from footplate.domain.orders import NodeOrders
 from footplate.errors import OutOfSpace
 from footplate.node import process_tree
+from footplate.node.delivery import output_files
+from footplate.node.delivery.disk_wait import DiskWait, not_stored
+from footplate.node.delivery.server_link import Link
+from footplate.node.delivery.shipper import NodeShipper
 from footplate.node.node_directory import NodeFolder
-from footplate.node.shipping import outputs
-from footplate.node.shipping.disk_wait import DiskWait, not_stored
-from footplate.node.shipping.server_link import Link
-from footplate.node.shipping.shipper import NodeShipper
 
 GRACE_SECONDS = 2.0
 _AGENT_SECONDS = 30.0
@@ -57,8 +57,8 @@ def _ship(folder: NodeFolder, orders: NodeOrders, link: Link, home: str | None, 
     except OutOfSpace:
         is_shipped, limit = False, 0.0
     names = orders.collect if folder.keeps_wd else ()
-    store = outputs.store_of(home, link, folder, orders, keep=False, say=say)
-    left_out = outputs.collect(names, store, link, folder, say, limit)
+    store = output_files.store_of(home, link, folder, orders, keep=False, say=say)
+    left_out = output_files.collect(names, store, link, folder, say, limit)
     cause = not_stored(left_out, not is_shipped, folder, orders.node, orders.full_disk_seconds)
     if cause is not None:
         message = f"attempt {folder.attempt}: {cause.message}; {cause.hint}"

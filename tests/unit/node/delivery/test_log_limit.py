@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.orders import Lock, NodeOrders, Program
-from footplate.node.shipping.log_limit import cut, orders_after_cut
+from footplate.node.delivery.log_limit import cut, orders_after_cut
 from footplate.shipping.offsets import PIECE
 
 LIMIT = 1 << 20

@@ -12,8 +12,8 @@ from footplate.domain.orders import NodeOrders
 from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encode
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
 from footplate.job import journal_format
+from footplate.node.delivery import log_limit
 from footplate.node.node_directory import NodeFolder, regular_files
-from footplate.node.shipping import log_limit
 from footplate.node.snapshot import SourceFiles
 from footplate.shipping.journals import JournalPiece, JournalShipper
 from footplate.shipping.logs import LogShipper
