@@ -8,7 +8,7 @@ Your copies come first: a folder per class in the datastore `opendatasets` of th
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import Any, Generator, List, Optional, Sequence, Tuple
+from typing import Any, Generator, List, Optional, Sequence, Tuple, Type
 
 from footplate.errors import Unavailable
 from footplate.sdk import public_files
@@ -282,182 +282,67 @@ class MNIST(OpenDataset):
         return table.keep_columns(_as_list(cols)) if cols else table
 
 
-class Diabetes(OpenDataset):
-    """Azure's open dataset of measurements of diabetes patients.
+_DOC = """Azure's open dataset of {what}.
 
-    Example:
-        def load() -> None:
-            print(Diabetes.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "mlsamples/diabetes"
+Example:
+    def load() -> None:
+        print({name}.get_tabular_dataset().take(5).to_pandas_dataframe())
+"""
 
 
-class OjSalesSimulated(OpenDataset):
-    """Azure's open dataset of simulated sales of orange juice.
-
-    Example:
-        def load() -> None:
-            print(OjSalesSimulated.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "ojsales-simulatedcontainer/oj_sales_data"
+def _define(
+    name: str, what: str, public: str, time: Optional[str] = None, base: Type[OpenDataset] = OpenDataset
+) -> Type[OpenDataset]:
+    """Return the class of a dataset; `public` is the folder of its files, and `time` its column of dates."""
+    members = {"__doc__": _DOC.format(what=what, name=name), "__module__": __name__, "_public": public}
+    return type(name, (base,), members if time is None else {**members, "_time": time})
 
 
-class NycTlcYellow(OpenDataset):
-    """Azure's open dataset of yellow taxi trips in New York.
-
-    Example:
-        def load() -> None:
-            print(NycTlcYellow.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "nyctlc/yellow"
-    _time = "tpepPickupDateTime"
-
-
-class NycTlcGreen(OpenDataset):
-    """Azure's open dataset of green taxi trips in New York.
-
-    Example:
-        def load() -> None:
-            print(NycTlcGreen.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "nyctlc/green"
-    _time = "lpepPickupDatetime"
-
-
-class NycTlcFhv(OpenDataset):
-    """Azure's open dataset of for-hire vehicle trips in New York.
-
-    Example:
-        def load() -> None:
-            print(NycTlcFhv.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "nyctlc/fhv"
-    _time = "pickupDateTime"
-
-
-class NoaaIsdWeather(OpenDataset):
-    """Azure's open dataset of hourly weather observations.
-
-    Example:
-        def load() -> None:
-            print(NoaaIsdWeather.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "isdweatherdatacontainer/ISDWeather"
-    _time = "datetime"
-
-
-class NoaaGfsWeather(OpenDataset):
-    """Azure's open dataset of weather forecasts.
-
-    Example:
-        def load() -> None:
-            print(NoaaGfsWeather.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "gfsweatherdatacontainer/GFSWeather/GFSProcessed"
-    _time = "currentDatetime"
-
-
-class PublicHolidays(OpenDataset):
-    """Azure's open dataset of public holidays.
-
-    Example:
-        def load() -> None:
-            print(PublicHolidays.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "holidaydatacontainer/Processed"
-    _time = "date"
-
-
-class PublicHolidaysOffline(PublicHolidays):
-    """Azure's open dataset of public holidays, under Azure's second name.
-
-    Example:
-        def load() -> None:
-            print(PublicHolidaysOffline.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-
-class BostonSafety(OpenDataset):
-    """Azure's open dataset of calls to the city of Boston.
-
-    Example:
-        def load() -> None:
-            print(BostonSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "citydatacontainer/Safety/Release/city=Boston"
-    _time = "dateTime"
-
-
-class ChicagoSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of Chicago.
-
-    Example:
-        def load() -> None:
-            print(ChicagoSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "citydatacontainer/Safety/Release/city=Chicago"
-
-
-class NycSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of New York.
-
-    Example:
-        def load() -> None:
-            print(NycSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "citydatacontainer/Safety/Release/city=NewYorkCity"
-
-
-class SanFranciscoSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of San Francisco.
-
-    Example:
-        def load() -> None:
-            print(SanFranciscoSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "citydatacontainer/Safety/Release/city=SanFrancisco"
-
-
-class SeattleSafety(BostonSafety):
-    """Azure's open dataset of calls to the city of Seattle.
-
-    Example:
-        def load() -> None:
-            print(SeattleSafety.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "citydatacontainer/Safety/Release/city=Seattle"
-
-
-class UsPopulationCounty(OpenDataset):
-    """Azure's open dataset of the population of the United States by county.
-
-    Example:
-        def load() -> None:
-            print(UsPopulationCounty.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "censusdatacontainer/release/us_population_county"
-
-
-class UsPopulationZip(OpenDataset):
-    """Azure's open dataset of the population of the United States by ZIP code.
-
-    Example:
-        def load() -> None:
-            print(UsPopulationZip.get_tabular_dataset().take(5).to_pandas_dataframe())
-    """
-
-    _public = "censusdatacontainer/release/us_population_zip"
+Diabetes = _define("Diabetes", "measurements of diabetes patients", "mlsamples/diabetes")
+OjSalesSimulated = _define(
+    "OjSalesSimulated", "simulated sales of orange juice", "ojsales-simulatedcontainer/oj_sales_data"
+)
+NycTlcYellow = _define("NycTlcYellow", "yellow taxi trips in New York", "nyctlc/yellow", "tpepPickupDateTime")
+NycTlcGreen = _define("NycTlcGreen", "green taxi trips in New York", "nyctlc/green", "lpepPickupDatetime")
+NycTlcFhv = _define("NycTlcFhv", "for-hire vehicle trips in New York", "nyctlc/fhv", "pickupDateTime")
+NoaaIsdWeather = _define(
+    "NoaaIsdWeather", "hourly weather observations", "isdweatherdatacontainer/ISDWeather", "datetime"
+)
+NoaaGfsWeather = _define(
+    "NoaaGfsWeather", "weather forecasts", "gfsweatherdatacontainer/GFSWeather/GFSProcessed", "currentDatetime"
+)
+PublicHolidays = _define("PublicHolidays", "public holidays", "holidaydatacontainer/Processed", "date")
+PublicHolidaysOffline = _define(
+    "PublicHolidaysOffline",
+    "public holidays, under Azure's second name",
+    "holidaydatacontainer/Processed",
+    base=PublicHolidays,
+)
+UsPopulationCounty = _define(
+    "UsPopulationCounty",
+    "the population of the United States by county",
+    "censusdatacontainer/release/us_population_county",
+)
+UsPopulationZip = _define(
+    "UsPopulationZip",
+    "the population of the United States by ZIP code",
+    "censusdatacontainer/release/us_population_zip",
+)
+BostonSafety = _define(
+    "BostonSafety", "calls to the city of Boston", "citydatacontainer/Safety/Release/city=Boston", "dateTime"
+)
+ChicagoSafety = _define(
+    "ChicagoSafety", "calls to the city of Chicago", "citydatacontainer/Safety/Release/city=Chicago", base=BostonSafety
+)
+NycSafety = _define(
+    "NycSafety", "calls to the city of New York", "citydatacontainer/Safety/Release/city=NewYorkCity", base=BostonSafety
+)
+SanFranciscoSafety = _define(
+    "SanFranciscoSafety",
+    "calls to the city of San Francisco",
+    "citydatacontainer/Safety/Release/city=SanFrancisco",
+    base=BostonSafety,
+)
+SeattleSafety = _define(
+    "SeattleSafety", "calls to the city of Seattle", "citydatacontainer/Safety/Release/city=Seattle", base=BostonSafety
+)
