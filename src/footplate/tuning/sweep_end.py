@@ -81,7 +81,8 @@ def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:
 def _all_failed(failed: list[Child]) -> Cause:
     first = failed[0]
     why = first.outcome.cause.message if first.outcome is not None and first.outcome.cause is not None else ""
-    message = f"the first {len(failed)} trials failed: {why}"
+    trials = "trial" if len(failed) == 1 else f"{len(failed)} trials"
+    message = f"the first {trials} failed: {why}"
     return Cause("trials_failed", message, f"see: footplate runs show {first.id}")
 
 

@@ -313,6 +313,13 @@ def test_a_metric_that_is_text_ends_the_sweep_with_a_hint() -> None:
     assert "float(value)" in (simulation.outcome.cause.hint or "")
 
 
+def test_a_sweep_of_one_trial_that_fails_speaks_of_one() -> None:
+    simulation = Simulation(spec(1))
+    simulation.end("0", "Failed")
+    assert simulation.outcome is not None and simulation.outcome.cause is not None
+    assert simulation.outcome.cause.message.startswith("the first trial failed: ")
+
+
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 def test_a_resumed_sweep_runs_its_failed_trials_again(sampler: str) -> None:
     simulation = Simulation(spec(6, sampler=sampler))
