@@ -21,6 +21,20 @@ test: .venv/.synced ## run all tests (PYTEST_ARGS='-k name' to select)
 	@sh scripts/node_packages.sh
 	$(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
+.PHONY: check
+check: .venv/.synced ## check style, types, and tests without processes, in about two minutes
+	@$(MAKE) --no-print-directory -j 2 _check-code _check-tests
+
+.PHONY: _check-code _check-tests
+_check-code:
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pyright src packages/azureml/src
+
+_check-tests:
+	$(BIN)/pytest -q -n 2 --dist worksteal tests/unit tests/docs/test_rules.py tests/docs/test_names.py tests/docs/test_imports.py
+
 .PHONY: lint
 lint: .venv/.synced ## check style, types and import contracts
 	$(BIN)/ruff check

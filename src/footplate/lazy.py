@@ -2,7 +2,7 @@
 
 `Deferred` is for modules that a script, a job or an agent waits for. The functions are for public packages, whose names
 (`footplate.Run`) and submodules (`azureml.core.runconfig`) people use without importing them.
-`tests/unit/test_import_counts.py` measures it; everywhere else, imports are plain.
+`tests/processes/test_import_counts.py` measures it; everywhere else, imports are plain.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "footplate"
 GENERATED = {"azureml.md", "cli.md", "http.md"}
-UNIT = ROOT / "tests" / "unit"
+UNIT = [ROOT / "tests" / "unit", ROOT / "tests" / "processes"]
 _STUMBLE = re.compile(
     r"^(What|Who|Whom|Whose|Of|Those|That of)\b|\bis no \w+ (of|but)\b|\bfor who\b|\bbe it that\b"
 )  # openings and phrases that native speakers stumble over
@@ -37,8 +37,8 @@ def test_every_module_has_unit_tests_or_names_its_suite() -> None:
 
 
 def has_unit_tests(path: Path) -> bool:
-    folder = UNIT / path.relative_to(SOURCE).parent
-    return path.stem == "__init__" or (folder / f"test_{path.stem.strip('_')}.py").exists()
+    name = path.relative_to(SOURCE).parent / f"test_{path.stem.strip('_')}.py"
+    return path.stem == "__init__" or any((folder / name).exists() for folder in UNIT)
 
 
 def is_noted(path: Path) -> bool:
@@ -91,7 +91,8 @@ def test_unit_tests_do_not_sleep() -> None:
     """Sleeps inside strings are programs that tests run; they are allowed."""
     sleeping = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in UNIT.rglob("*.py")
+        for folder in UNIT
+        for path in folder.rglob("*.py")
         for node in ast.walk(parse(path))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("time.sleep", "sleep")
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -102,16 +101,6 @@ def test_a_lock_belongs_to_one_and_its_check_does_not_take_it(tmp_path: Path) ->
         first.release()
         assert not is_locked(path) and second.try_take(shared=True) and first.try_take(shared=True)
     assert not is_locked(path)
-
-
-def test_a_lock_lives_as_long_as_a_process_that_inherited_it(tmp_path: Path) -> None:
-    with FileLock(tmp_path / "f.lock") as lock:
-        lock.take()
-        child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[lock.file])
-    assert is_locked(tmp_path / "f.lock")
-    child.kill()
-    child.communicate()
-    assert not is_locked(tmp_path / "f.lock")
 
 
 def test_a_socket_may_have_a_path_of_any_length(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from footplate.data.resolve import resolve
 from footplate.domain.data import Item, StoreSpec
 from footplate.domain.tables.expressions import is_true
 from footplate.errors import InvalidInput, NotFound
-from support.web_server import WebServer
 
 
 @pytest.fixture
@@ -41,14 +40,6 @@ def test_files_of_several_sources_keep_distinct_names(stores: dict[str, StoreSpe
     assert names(stores, "s:a/1.txt", "s:a/deep") == ["1.txt", "deep/3.csv"]
     assert names(stores, "s:a/1.txt", "s:a/1.txt", "s:a/*.txt") == ["1.txt", "2.txt"]
     assert names(stores, "s:b", "t:b") == ["s/b/1.txt", "t/b/1.txt"]
-
-
-def test_one_web_file_is_named_by_its_last_part(web: WebServer) -> None:
-    address = web.serve("d/a b.csv", b"1")
-    assert [item.name for item in resolve({"sources": [{"url": f"{address}?sig=x"}]}, {})] == ["a b.csv"]
-    host = web.address.partition("//")[2].replace(":", "_")
-    two = {"sources": [{"url": address}, {"url": web.serve("d/b.csv", b"2")}]}
-    assert [item.name for item in resolve(two, {})] == [f"{host}/d/a b.csv", f"{host}/d/b.csv"]
 
 
 @pytest.mark.parametrize("path", ["s:nowhere", "s:a/*.png", "gone:a"])

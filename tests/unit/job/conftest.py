@@ -1,16 +1,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
 
 import pytest
 
 from footplate.job.journal_format import Decoder, Point, everything, read_text, writers
-
-SOURCE = str(Path(__file__).parents[3] / "src")
 
 
 def read_points(folder, writer: str | None = None) -> list[Point]:
@@ -30,17 +24,3 @@ def read_points(folder, writer: str | None = None) -> list[Point]:
 @pytest.fixture
 def points():
     return read_points
-
-
-@pytest.fixture
-def python(tmp_path):
-    """Run code in a new process, in the test's folder."""
-
-    def run(code: str, interpreter: str = sys.executable, **options) -> subprocess.CompletedProcess[str]:
-        variables = {**os.environ, "PYTHONPATH": SOURCE, **options.pop("env", {})}
-        command = [interpreter, "-c", textwrap.dedent(code)]
-        return subprocess.run(
-            command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120, **options
-        )
-
-    return run

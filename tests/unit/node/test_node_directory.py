@@ -3,15 +3,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-import footplate
 from footplate.node.node_directory import PACKAGE, NodeFolder, regular_files, runtime_folder
 
 
@@ -33,24 +30,6 @@ def test_a_lock_has_one_holder(folder: NodeFolder) -> None:
     again = folder.take_lock()
     assert again is not None
     os.close(again)
-
-
-def test_the_lock_is_the_last_file_that_is_removed(tmp_path: Path) -> None:
-    """The agent of the next attempt waits for it: what it made meanwhile would be removed under its hands."""
-    code = """
-import os, sys
-from footplate.node.node_directory import NodeFolder
-folder, removed = NodeFolder(sys.argv[1], "run_1", 0), []
-folder.make()
-held = folder.take_lock()
-for number in range(20):
-    open(os.path.join(folder.path, f"file_{number}"), "w").close()
-sys.addaudithook(lambda event, args: removed.append(str(args[0])) if event in ("os.remove", "os.rmdir") else None)
-folder.remove()
-print(len(removed), *(os.path.basename(path) for path in removed[-3:]), os.listdir(sys.argv[1]))
-"""
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["28", "agent.lock", "node_0", "run_1", "['work']"], done.stdout
 
 
 def test_the_lock_survives_a_directory_that_is_being_removed(folder: NodeFolder) -> None:
@@ -75,18 +54,6 @@ def test_the_lock_survives_a_directory_that_is_being_removed(folder: NodeFolder)
         finally:
             is_over.set()
         removal.result()
-
-
-def test_the_lock_dies_with_its_process(folder: NodeFolder) -> None:
-    held = folder.take_lock()
-    assert held is not None
-    with subprocess.Popen(["sleep", "600"], pass_fds=[held]) as heir:
-        os.close(held)
-        assert folder.take_lock() is None
-        heir.kill()
-    after = folder.take_lock()
-    assert after is not None
-    os.close(after)
 
 
 def test_small_files_are_whole_or_absent(folder: NodeFolder) -> None:
@@ -167,20 +134,6 @@ def test_a_missing_directory_has_no_files(tmp_path: Path) -> None:
     assert listed(tmp_path / "none", tmp_path) == ({}, {})
 
 
-# ── What jobs import from ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_job_finds_footplate_and_nothing_else_of_ours(tmp_path: Path) -> None:
-    folder = runtime_folder(str(tmp_path), "1.2.3")
-    assert folder == str(tmp_path / "runtime" / "1.2.3")
-    assert set(os.listdir(folder)) <= {"footplate", "azureml"}
-    text = "import footplate.errors, sys; print(footplate.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", text], env={"PYTHONPATH": folder}, capture_output=True, text=True, check=True
-    )
-    assert os.path.samefile(done.stdout.strip(), footplate.__file__)
-
-
 def test_concurrent_creation_is_safe(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: runtime_folder(str(tmp_path), "1"), range(32)))
@@ -194,17 +147,3 @@ def test_an_outdated_link_to_footplate_is_corrected(tmp_path: Path) -> None:
     (folder / "footplate").symlink_to("/old/place/footplate")
     runtime_folder(str(tmp_path), "1")
     assert os.readlink(folder / "footplate") == PACKAGE
-
-
-def test_a_lock_that_cannot_be_made_leaves_no_directory(tmp_path: Path) -> None:
-    """In a process of its own, whose limit of open files is used up."""
-    text = (
-        "import resource, sys\n"
-        "from footplate.node.node_directory import NodeFolder\n"
-        "folder = NodeFolder(sys.argv[1], 'r', 0)\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
-        "try: raise SystemExit(f'locked: {folder.take_lock()}')\n"
-        "except OSError: pass\n"
-    )
-    subprocess.run([sys.executable, "-c", text, str(tmp_path)], check=True, timeout=60)
-    assert list((tmp_path / "work").iterdir()) == []

@@ -179,11 +179,6 @@ def test_made(row: str) -> None:
     assert made.name == "mine" and holds(made)
 
 
-def test_conda_that_is_not_there_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert Environment.from_existing_conda_environment("mine", "base") is None
-
-
 @pytest.mark.parametrize("files", [{"azureml_environment.json", "conda_dependencies.yml"}, {"BaseDockerfile"}])
 def test_saved_to_a_directory_and_loaded(files: set[str]) -> None:
     made = Environment("mine")

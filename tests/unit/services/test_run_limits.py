@@ -16,7 +16,6 @@ from footplate.errors import FootplateError, NotAllowed
 from .conftest import House
 
 SECRET = NewDatastore("s3", {"bucket": "b"}, {"access_key_id": "k", "secret_access_key": "s"})
-PRIVATE = "https://private.example.com/simple"
 EXISTING = EnvironmentSpec(builder="existing", interpreter=sys.executable)
 
 
@@ -74,18 +73,3 @@ def test_a_run_submits_below_itself_or_without_a_parent(house: House, data: str)
         submit(house, "wrong", parent="stranger")
     with pytest.raises(NotAllowed, match="may not create objects of run 'parent'"):
         submit(house, "wrong", "child", parent="parent")
-
-
-def venv(address: str) -> EnvironmentSpec:
-    return EnvironmentSpec(builder="venv", requirements=(f"--index-url {address}", "numpy"))
-
-
-def test_a_child_may_not_use_a_login_that_its_parent_lacks(house: House, data: str) -> None:
-    house.store.logins.put({PRIVATE: "https://me:secret@private.example.com/simple"})
-    with pytest.raises(NotAllowed, match=PRIVATE):
-        submit(house, "child", parent="parent", environment=venv(PRIVATE))
-    with pytest.raises(NotAllowed, match="use or replace the stored login"):
-        submit(house, "child", parent="parent", environment=venv("https://me:other@private.example.com/simple"))
-    assert house.store.logins.all() == {PRIVATE: "https://me:secret@private.example.com/simple"}
-    submit(house, "brings", parent="parent", environment=venv("https://me:secret@private.example.com/simple"))
-    submit(house, "grandchild", "brings", parent="brings", environment=venv(PRIVATE))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -167,13 +165,3 @@ def test_invalid_addresses_are_refused(address: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as refused:
         Database(address)
     assert "secret" not in str(refused.value)
-
-
-def test_a_normal_start_loads_neither_alembic_nor_psycopg(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from footplate.storage import Storage;"
-        f"home = Path({str(tmp_path)!r}); Storage.open(home).close(); Storage.open(home).close();"
-        "print([m for m in ('alembic', 'psycopg', 'sqlalchemy.dialects.postgresql') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

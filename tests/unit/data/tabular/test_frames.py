@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -85,25 +83,6 @@ def test_frames_survive_a_file(tmp_path: Path) -> None:
     (tmp_path / "half").write_bytes((tmp_path / "frame").read_bytes()[:-9])
     with pytest.raises(Broken, match="is not a whole frame"):
         read_frame(str(tmp_path / "half"))
-
-
-def test_reading_a_frame_does_not_need_arrow(tmp_path: Path) -> None:
-    frame = frame_of(TABLE.select(["i", "t", "when"]))
-    with open(tmp_path / "frame", "wb") as out:
-        file = FrameFile(out, frame.columns)
-        for index in range(len(frame.columns[0].chunks)):
-            file.add(frame.columns[0].chunks[index].rows, [c.chunks[index].buffers for c in frame.columns])
-        file.finish()
-    script = f"""
-import sys
-sys.modules["pyarrow"] = None  # importing it fails
-from footplate.content.frames import read_frame
-from footplate.sdk.data.dataframe import to_pandas
-made = to_pandas(read_frame({str(tmp_path / "frame")!r}))
-print(made.t.tolist(), made.i.sum(), made.when.isna().sum())
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("['x', '', 'ü'] 2 1\n", "")
 
 
 def test_times_outside_the_range_of_pandas() -> None:

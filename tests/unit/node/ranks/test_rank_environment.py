@@ -1,13 +1,7 @@
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from footplate.domain.orders import Lock, NodeOrders, Program, RankPlan
 from footplate.environments.base import Interpreter
@@ -36,16 +30,6 @@ def test_a_script_runs_through_the_bootstrap_with_its_arguments() -> None:
 def test_a_command_runs_through_the_shell() -> None:
     shell, flag, text = rank_argv(Program(command="a && b"), setting())
     assert (shell, flag) == ("/bin/sh", "-c") and text.endswith("EXIT\na && b")
-
-
-@pytest.mark.parametrize(
-    ("command", "code"), [("true", 0), ("exit 7", 7), ("false", 1), ("no-such-program-at-all", 127)]
-)
-def test_a_command_records_its_end_and_keeps_its_exit_code(tmp_path: Path, command: str, code: int) -> None:
-    argv = rank_argv(Program(command=command), setting())
-    variables = {**os.environ, "FOOTPLATE_EXITS": str(tmp_path), "FOOTPLATE_RANK": "0"}
-    assert subprocess.run(argv, env=variables, capture_output=True).returncode == code
-    assert json.loads((tmp_path / "rank_0.json").read_text()) == {"code": code}
 
 
 def test_later_parts_of_the_environment_win() -> None:

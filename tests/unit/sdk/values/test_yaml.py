@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -197,17 +195,3 @@ def test_byte_order_marks_and_windows_line_ends_are_read(tmp_path: Any):
         yaml.load_file(str(tmp_path / "b.yml"))
     with pytest.raises(UserErrorException, match="nowhere"):
         yaml.load_file(str(tmp_path / "nowhere.yml"))
-
-
-def test_without_pyyaml_only_yaml_fails_and_the_hint_names_the_package():
-    """A job runs on the user's interpreter, which may lack PyYAML."""
-    script = (
-        "import sys; sys.modules['yaml'] = None\n"
-        "from footplate import Environment, ScriptRunConfig\n"
-        "from footplate.sdk.environments.conda_dependencies import CondaDependencies\n"
-        "CondaDependencies().serialize_to_string()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "YamlError:\n\tMessage: YAML cannot be read or written in this interpreter" in done.stderr
-    assert "hint: add pyyaml to the packages of the run's environment" in done.stderr

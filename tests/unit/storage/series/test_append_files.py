@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import threading
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.errors import Conflict, OutOfSpace
+from footplate.errors import Conflict
 from footplate.storage.series import append_files
 from footplate.storage.series.append_files import KeyedLocks
 
@@ -31,26 +29,6 @@ def test_the_file_is_always_a_prefix_of_the_data(
         else:
             assert size == max(before, start + len(truth[start : start + length])) == append_files.size_of(file)
         assert truth.startswith(append_files.read(file, 0, 1000))
-
-
-def _fill(file: Path, limit: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    with pytest.raises(OutOfSpace):
-        append_files.append(file, 100, b"y" * 10_000)
-    with pytest.raises(OutOfSpace):
-        append_files.replace(file, file.with_name("aside"), 0, b"z" * 10_000)
-
-
-def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    file = tmp_path / "log"
-    append_files.append(file, 0, b"x" * 100)
-    child = multiprocessing.get_context("fork").Process(target=_fill, args=(file, 4096))
-    child.start()
-    child.join(60)
-    assert child.exitcode == 0
-    assert file.read_bytes() == b"x" * 100
-    assert [p.name for p in tmp_path.iterdir()] == ["log"]
-    assert append_files.append(file, 100, b"y") == 101
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:

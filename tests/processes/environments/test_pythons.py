@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from footplate.environments.pythons import installed
+
+
+def test_pythons_of_uv_pyenv_and_path_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(path: Path, version: str) -> None:
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho '{version}'\n")
+        path.chmod(0o755)
+
+    program(tmp_path / "pyenv" / "versions" / "3.77.1" / "bin" / "python3", "3.77.1 cpython")
+    program(tmp_path / "pyenv" / "versions" / "2.7.18" / "bin" / "python3", "2.7.18 cpython")
+    program(tmp_path / "pyenv" / "versions" / "broken" / "bin" / "python3", "no such command")
+    program(tmp_path / "bin" / "python3.78", "3.78.0 cpython")
+    program(tmp_path / "shims" / "python3.79", "3.79.0 cpython")
+    program(tmp_path / "root" / ".pythons" / "cpython-3.80" / "bin" / "python3", "3.80.2 cpython")
+    program(tmp_path / "pypy" / "python3.81", "3.81.0 pypy")
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{tmp_path / 'shims'}:{tmp_path / 'pypy'}")
+    found = {python.version for python in installed(tmp_path / "root")}
+    assert found == {sys.version_info[:3], (3, 77, 1), (3, 78, 0), (3, 80, 2)}
