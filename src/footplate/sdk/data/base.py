@@ -57,6 +57,8 @@ class AbstractDataset:
         with dataset.listing() as files:
             print([file.name for file in files])
         print(dataset.save(ws).id, dataset.fingerprint(), dataset.verify())
+        first, others = dataset.take(10).skip(0).random_split(0.5, seed=1)
+        sample = dataset.take_sample(0.5, seed=1)
         config = ScriptRunConfig("src", "train.py", arguments=["--data", dataset.as_named_input("code").as_download()])
         dataset.unregister_all_versions()
     """
