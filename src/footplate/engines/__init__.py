@@ -19,34 +19,24 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from footplate.domain.targets import LOCAL
 from footplate.engines.base import Engine
 from footplate.errors import InvalidInput
 
-
-@dataclass(frozen=True)
-class EngineEntry:
-    """A row of the registry: `module:Class`, and the hint to show when the import fails."""
-
-    path: str
-    hint: str
-
-
 BUILT_IN = {
-    LOCAL: EngineEntry("footplate.engines.local:LocalEngine", "reinstall Footplate"),
-    "slurm": EngineEntry("footplate.engines.slurm.engine:SlurmEngine", "reinstall Footplate"),
-    "ray": EngineEntry("footplate.engines.ray.engine:RayEngine", "reinstall Footplate"),
+    LOCAL: "footplate.engines.local:LocalEngine",
+    "slurm": "footplate.engines.slurm.engine:SlurmEngine",
+    "ray": "footplate.engines.ray.engine:RayEngine",
 }
+"""The engines that come with Footplate: name → `module:Class`. No other module names them."""
 
 
 class EngineRegistry:
     """Engines by name, imported on first use. `others` adds engines: name → `module:Class`."""
 
     def __init__(self, others: Mapping[str, str] | None = None) -> None:
-        hint = "correct [engines] in settings.ini, or install the package"
-        self._entries = {**{name: EngineEntry(path, hint) for name, path in (others or {}).items()}, **BUILT_IN}
+        self._paths = {**(others or {}), **BUILT_IN}
         self._loaded: dict[str, Engine] = {}
         self._guard = threading.Lock()
 
@@ -54,21 +44,20 @@ class EngineRegistry:
         """Return the engine of this name, the same object each time."""
         with self._guard:
             if name not in self._loaded:
-                self._loaded[name] = _construct(name, self._entry(name))
+                self._loaded[name] = self._construct(name)
             return self._loaded[name]
 
     def names(self) -> list[str]:
-        return sorted(self._entries)
+        return sorted(self._paths)
 
-    def _entry(self, name: str) -> EngineEntry:
-        if name not in self._entries:
+    def _construct(self, name: str) -> Engine:
+        if name not in self._paths:
             raise InvalidInput(f"there is no engine {name!r}", f"the engines are {', '.join(self.names())}")
-        return self._entries[name]
-
-
-def _construct(name: str, entry: EngineEntry) -> Engine:
-    module, _, attribute = entry.path.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)()
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InvalidInput(f"the engine {name!r} cannot be loaded from {entry.path!r}: {error}", entry.hint) from None
+        path = self._paths[name]
+        module, _, attribute = path.partition(":")
+        try:
+            return getattr(importlib.import_module(module), attribute)()
+        except (ImportError, AttributeError, ValueError) as error:
+            in_settings = "correct [engines] in settings.ini, or install the package"
+            hint = "reinstall Footplate" if name in BUILT_IN else in_settings
+            raise InvalidInput(f"the engine {name!r} cannot be loaded from {path!r}: {error}", hint) from None

@@ -1,7 +1,8 @@
 """The engine protocol. An engine starts the node agents of a run, watches them and ends them; nothing else.
 
 Logs, metrics, retries and environments are not an engine's business. A new engine costs one module, one row in
-`engines/__init__` (or in settings.ini), one fixture for the conformance suite and one page of documentation.
+`engines/__init__` (or in settings.ini), one subclass of the conformance suite, and a guide that docs/README.md lists.
+Commands, checks of options and reference pages read what the engine says about itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
-from footplate.engines import EngineRegistry
+import footplate
+from footplate.domain.targets import LOCAL
+from footplate.engines import BUILT_IN, EngineRegistry
 from footplate.engines.local import LocalEngine
 from footplate.errors import InvalidInput
 
@@ -16,7 +21,21 @@ def test_a_name_always_gives_the_same_engine() -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="'slrum'") as refused:
         EngineRegistry({"mine": "somewhere:Mine"}).load("slrum")
-    assert refused.value.hint == "the engines are local, mine, ray, slurm"
+    assert refused.value.hint == f"the engines are {', '.join(sorted({*BUILT_IN, 'mine'}))}"
+
+
+def test_an_engine_of_a_cluster_is_named_by_its_row_alone() -> None:
+    source = Path(footplate.__file__).parent
+    engines = source / "engines"
+    clusters = BUILT_IN.keys() - {LOCAL}
+    naming = [
+        f"{path.relative_to(source)}:{node.lineno}"
+        for path in source.rglob("*.py")
+        if engines not in path.parents
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in clusters
+    ]
+    assert not naming, "a new engine would have to be added there as well"
 
 
 def test_settings_add_engines() -> None:

@@ -12,6 +12,6 @@ def compute() -> None:
     """Add, list, check and remove compute targets.
 
     `local` always exists: the server's machine, which runs as many jobs at once as its cores allow. `create` makes a
-    queue on that machine, which limits how many nodes run at once; `add` adds a Ray or Slurm cluster. Runs that do not
-    fit wait, with a reason.
+    queue on that machine, which limits how many nodes run at once; `add` adds a cluster that exists already. Runs that
+    do not fit wait, with a reason.
     """
