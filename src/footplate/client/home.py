@@ -120,14 +120,14 @@ def _make_own(folder: str) -> None:
 def home_of_socket(path: str) -> Optional[str]:
     """Return the home whose server listens on this socket; None if that cannot be determined."""
     folder = os.path.dirname(path)
-    known = [folder, os.path.dirname(folder)]  # beside it: from a job that outlived the server of an older version
+    homes = [folder, os.path.dirname(folder)]  # beside it: from a job that outlived the server of an older version
     try:
         with open(os.path.join(folder, "home"), encoding="utf-8", errors="surrogateescape") as file:
-            known.append(file.read())
+            homes.append(file.read())
     except OSError:
         pass
     # A container sees the socket but not the home, so it cannot start a server.
-    return next((home for home in known if os.path.exists(os.path.join(home, RECORD))), None)
+    return next((home for home in homes if os.path.exists(os.path.join(home, RECORD))), None)
 
 
 def read_record(home: str) -> Dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import select
 import socket
-from typing import Any, BinaryIO, Dict, Iterable, Iterator, Optional, Union, cast
+from typing import BinaryIO, Dict, Iterator, Optional, Union, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from footplate.errors import InvalidInput
 
-Body = Union[bytes, bytearray, memoryview, BinaryIO, Iterable[bytes]]
+Body = Union[bytes, bytearray, memoryview, BinaryIO]
 
 _MAX_LINE = 65536
 _MAX_HEADERS = 256
@@ -89,30 +89,27 @@ class Connection:
 
     def send(self, head: bytes, body: Optional[Body], length: int, timeout: float) -> None:
         self._socket.settimeout(timeout)
-        if body is None:
-            self._socket.sendall(head)
-        elif isinstance(body, (bytes, bytearray, memoryview)):
-            if length <= CHUNK:
-                self._socket.sendall(head + bytes(body))
-            else:
-                self._socket.sendall(head)
-                self._socket.sendall(body)
-        else:
-            self._socket.sendall(head)
-            self._send_pieces(body, length)
+        if isinstance(body, (bytes, bytearray, memoryview)) and length <= CHUNK:
+            self._socket.sendall(head + bytes(body))
+            return
+        self._socket.sendall(head)
+        if isinstance(body, (bytes, bytearray, memoryview)):
+            self._socket.sendall(body)
+        elif body is not None:
+            self._send_file(body, length)
 
-    def _send_pieces(self, body: Union[BinaryIO, Iterable[bytes]], length: int) -> None:
-        left = length
-        for piece in _pieces(body, length):
-            left -= len(piece)
-            if left < 0:
-                break
+    def _send_file(self, file: BinaryIO, length: int) -> None:
+        """Send the next `length` bytes of a file, even if it grows meanwhile."""
+        rest = length
+        while rest:
+            piece = file.read(min(CHUNK, rest))
+            if not piece:
+                raise InvalidInput(
+                    f"the body is not {length} bytes long: it changed while it was read",
+                    "send it again when nothing writes to it",
+                )
             self._socket.sendall(piece)
-        if left:
-            raise InvalidInput(
-                f"the body is not {length} bytes long: it changed while it was read",
-                "send it again when nothing writes to it",
-            )
+            rest -= len(piece)
 
     def receive(self) -> Response:
         """Read the head of the response; its body is read through the returned object."""
@@ -170,18 +167,18 @@ class Response:
         if self.status in (204, 304):
             return iter(())
         if self.headers.get("transfer-encoding", "").lower() == "chunked":
-            return self._chunked()
+            return self._read_chunks()
         length = self.headers.get("content-length")
         if length is None:
             return iter(lambda: self._reader.read(CHUNK), b"")
         if not length.isdigit():
             raise WireError(f"content-length is {length!r}")
-        return self._exactly(int(length))
+        return self._read_exactly(int(length))
 
     def read(self) -> bytes:
         return b"".join(self.pieces())
 
-    def _exactly(self, length: int) -> Iterator[bytes]:
+    def _read_exactly(self, length: int) -> Iterator[bytes]:
         while length:
             piece = self._reader.read(min(CHUNK, length))
             if not piece:
@@ -189,7 +186,7 @@ class Response:
             length -= len(piece)
             yield piece
 
-    def _chunked(self) -> Iterator[bytes]:
+    def _read_chunks(self) -> Iterator[bytes]:
         while True:
             line = self._reader.readline(_MAX_LINE)
             try:
@@ -198,7 +195,7 @@ class Response:
                 raise WireError("the connection was closed before the end of the response") from None
             if size == 0:
                 break
-            yield from self._exactly(size)
+            yield from self._read_exactly(size)
             self._reader.readline(_MAX_LINE)
         while self._reader.readline(_MAX_LINE) not in (b"\r\n", b"\n", b""):
             pass  # trailers
@@ -226,17 +223,3 @@ def _dial(endpoint: Endpoint, timeout: float) -> socket.socket:
     except BaseException:
         plain.close()
         raise
-
-
-def _pieces(body: Any, length: int) -> Iterator[bytes]:
-    """Yield the first `length` bytes of a file, even if it grows meanwhile, or everything that an iterable yields."""
-    if not hasattr(body, "read"):
-        yield from body
-        return
-    left = length
-    while left:
-        piece = body.read(min(CHUNK, left))
-        if not piece:
-            return
-        left -= len(piece)
-        yield piece

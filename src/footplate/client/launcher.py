@@ -29,6 +29,7 @@ POLITE_SECONDS = 15.0
 """Seconds until a server must end after a stop request; then it gets SIGTERM, and after the same time SIGKILL."""
 
 IDLE_SECONDS = 900.0
+_LOGS = "see what happened with: footplate server logs"
 _POLL = 0.01
 
 
@@ -81,7 +82,7 @@ def server_status(home: str) -> Dict[str, Any]:
 # ── Finding ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _usable(home: str, version: Optional[str]) -> Optional[str]:
+def _find_usable(home: str, version: Optional[str]) -> Optional[str]:
     """Return the endpoint of a server of this version that listens, without sending a request."""
     record = homes.read_record(home)
     if (version is None or record.get("version") == version) and _answers(record):
@@ -113,21 +114,18 @@ def _api(record: Dict[str, Any]) -> ApiClient:
 
 
 def _ensure(home: str, version: Optional[str], by_hand: bool = False) -> str:
-    endpoint = _usable(home, version)
+    endpoint = _find_usable(home, version)
     if endpoint is not None:
         return endpoint
     _refuse_to_replace(homes.read_record(home), by_hand)
     deadline = time.monotonic() + START_SECONDS + 2 * POLITE_SECONDS
     with _open_lock(os.path.join(home, homes.START_LOCK)) as lock:
         while not lock.try_take():
-            endpoint = _usable(home, version)
+            endpoint = _find_usable(home, version)
             if endpoint is not None:
                 return endpoint
             if time.monotonic() > deadline:
-                raise Unavailable(
-                    f"another process has been starting the server of {home} for too long",
-                    "see what happened with: footplate server logs",
-                )
+                raise Unavailable(f"another process has been starting the server of {home} for too long", _LOGS)
             time.sleep(_POLL)
         return _start(home, version)
 
@@ -155,12 +153,13 @@ def _start(home: str, version: Optional[str]) -> str:
     spawned: Optional[_Spawned] = None
     backoff = Backoff(0.05, 1.0)
     while True:
-        endpoint = _usable(home, version)
+        endpoint = _find_usable(home, version)
         if endpoint is not None:
             return endpoint
+        record = homes.read_record(home)
         if spawned is None and not is_locked(lock):
             spawned = _Spawned(home)
-        elif spawned is None and version is not None and _is_of_another_version(home, version):
+        elif spawned is None and version is not None and record.get("version") != version and _answers(record):
             _end_server(home)
         elif spawned is not None and not spawned.is_alive() and not is_locked(lock):
             if spawned.was_killed():
@@ -172,14 +171,6 @@ def _start(home: str, version: Optional[str]) -> str:
             words = spawned.words() if spawned else "another one holds its lock and does not answer"
             raise Unavailable(f"the server of {home} does not answer after {START_SECONDS:g} s:\n{words}", _LOGS)
         time.sleep(_POLL)
-
-
-_LOGS = "see what happened with: footplate server logs"
-
-
-def _is_of_another_version(home: str, version: str) -> bool:
-    record = homes.read_record(home)
-    return record.get("version") != version and _answers(record)
 
 
 class _Spawned:
@@ -257,8 +248,11 @@ def _variables(home: str, record: Dict[str, Any]) -> Dict[str, str]:
 def _end_server(home: str, patience: float = POLITE_SECONDS) -> None:
     """Request the end, then send SIGTERM, then SIGKILL: a server can end at any moment without harm."""
     lock = os.path.join(home, homes.SERVER_LOCK)
-    for step in (_ask_to_stop, _terminate, _kill):
-        step(home, patience)
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is None:
+            _ask_to_stop(home, patience)
+        else:
+            _signal(home, number)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             if not is_locked(lock):
@@ -274,14 +268,6 @@ def _ask_to_stop(home: str, patience: float) -> None:
             _api(record).server.stop(timeout=patience)
         except FootplateError:
             pass  # the lock shows whether it ends
-
-
-def _terminate(home: str, _: float) -> None:
-    _signal(home, signal.SIGTERM)
-
-
-def _kill(home: str, _: float) -> None:
-    _signal(home, signal.SIGKILL)
 
 
 def _signal(home: str, number: int) -> None:

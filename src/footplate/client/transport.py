@@ -14,7 +14,7 @@ import os
 import socket
 import threading
 import time
-from typing import Any, BinaryIO, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Union, cast
+from typing import Any, Callable, Dict, Generator, Iterator, List, Mapping, Optional, Sequence, Union, cast
 from urllib.parse import quote
 
 from footplate.api import PREFIX
@@ -70,7 +70,7 @@ class _Retry:
         self._since: Optional[float] = None
         self._backoff = Backoff(0.01, 1.0, jitter=0.5)
 
-    def exhausted(self, at_most: float = math.inf) -> bool:
+    def is_exhausted(self, at_most: float = math.inf) -> bool:
         now = time.monotonic()
         if self._since is None:
             self._since = now
@@ -102,7 +102,7 @@ class Transport:
         self._patience = patience
         self._local = threading.local()
         self._meanwhile: Optional[Callable[[], object]] = None
-        self._token = _checked_token(token)
+        self._token = _check_token(token)
 
     @property
     def endpoint(self) -> str:
@@ -127,15 +127,14 @@ class Transport:
         query: Optional[Query] = None,
         json: Any = None,
         body: Optional[Body] = None,
-        length: Optional[int] = None,
         timeout: Optional[float] = None,
     ) -> ApiResponse:
         """Send a request, read the whole response, and raise the error that it reports.
 
-        `body`: bytes, an open binary file (from its position), or an iterable of bytes with its `length`. `timeout`:
-        seconds of silence; by default the query's `wait` is added.
+        `body`: bytes, or an open binary file (from its position). `timeout`: seconds of silence; by default the query's
+        `wait` is added.
         """
-        content = _Content(json, body, length)
+        content = _Content(json, body)
         target = _target(path, query)
         patience = _timeout(query, timeout)
         retry = _Retry(self._patience)
@@ -144,27 +143,29 @@ class Transport:
                 return self._exchange(method, target, content, patience)
             except _Lost as lost:
                 self._recover(lost, retry)
-                content.rewind(lost)
-            except Unavailable as error:  # it has a problem of its own, such as a database that restarts
-                if retry.exhausted():
+            except Unavailable:  # it has a problem of its own, such as a database that restarts
+                if retry.is_exhausted():
                     raise
                 retry.pause()
-                content.rewind(_Lost(error.message))
+            content.rewind()
 
     def stream(self, path: str, query: Optional[Query] = None, *, timeout: Optional[float] = None) -> Iterator[bytes]:
         """Yield the bytes of a file, piece by piece, on a connection of its own.
 
         Downloaded content never changes (it may only grow), so a broken download resumes where it stopped.
         """
-        target, patience, retry, given = _target(path, query), _timeout(query, timeout), _Retry(self._patience), 0
+        target = _target(path, query)
+        patience = _timeout(query, timeout)
+        retry = _Retry(self._patience)
+        done = 0
         while True:
             try:
-                skip = given
+                skip = done
                 for piece in self._download(target, patience):
                     fresh = piece[skip:]
                     skip = max(0, skip - len(piece))
                     if fresh:
-                        given += len(fresh)
+                        done += len(fresh)
                         yield fresh
                         retry = _Retry(self._patience)
                 return
@@ -234,7 +235,7 @@ class Transport:
     def _download(self, target: str, timeout: float) -> Iterator[bytes]:
         connection = self._dial(timeout)
         try:
-            response = self._ask(connection, "GET", target, _Content(None, None, None), timeout)
+            response = self._ask(connection, "GET", target, _NOTHING, timeout)
             if response.status >= 400:
                 _refuse(ApiResponse(response.status, response.headers, response.read()), self._target)
             yield from response.pieces()
@@ -282,9 +283,9 @@ class Transport:
         try:
             connection = Connection(self._target, min(timeout, TIMEOUT))
         except OSError as error:
-            gone = error.errno in _GONE or isinstance(error, socket.gaierror)
+            is_gone = error.errno in _GONE or isinstance(error, socket.gaierror)
             untrusted = type(error).__name__ == "SSLCertVerificationError"  # its module is imported only for TLS
-            raise _Lost(_words(error), gone=gone, untrusted=untrusted) from None
+            raise _Lost(_words(error), gone=is_gone, untrusted=untrusted) from None
         self._is_known = True
         return connection
 
@@ -297,7 +298,7 @@ class Transport:
             message = f"the certificate of the server at {self.endpoint} is not trusted: {lost}"
             hint = "name the authority that signed it: SSL_CERT_FILE=/path/to/ca.pem; for nodes: server --ca-file"
             raise Unavailable(message, hint, **{UNTRUSTED: True}) from None
-        if retry.exhausted(STRANGER_PATIENCE if lost.gone and not self._is_known else math.inf):
+        if retry.is_exhausted(STRANGER_PATIENCE if lost.gone and not self._is_known else math.inf):
             raise Unavailable(f"the server at {self.endpoint} does not answer: {lost}", self._hint()) from None
         retry.pause()
         if lost.gone and self._starter is not None:
@@ -310,46 +311,28 @@ class Transport:
 
 
 class _Content:
-    """The body of a request, ready to be sent more than once."""
+    """The body of a request, which can be sent again, and its length."""
 
-    def __init__(self, json: Any, body: Optional[Body], length: Optional[int]) -> None:
-        self.type = "application/octet-stream"
-        self.body: Optional[Body] = body
-        self._start: Optional[int] = None
-        if json is not None:
-            self.type = "application/json"
-            self.body = _encode(json)
-        self.length = self._measure(length)
+    def __init__(self, json: Any, body: Optional[Body]) -> None:
+        self.type = "application/octet-stream" if json is None else "application/json"
+        self.body = body if json is None else _encode(json)
+        self._start = 0
+        if self.body is None:
+            self.length = 0
+        elif isinstance(self.body, (bytes, bytearray, memoryview)):
+            self.length = memoryview(self.body).nbytes
+        else:
+            self._start = self.body.tell()
+            self.length = self.body.seek(0, os.SEEK_END) - self._start
+            self.rewind()
 
-    def _measure(self, length: Optional[int]) -> int:
-        body = self.body
-        if body is None:
-            return 0
-        if isinstance(body, (bytes, bytearray, memoryview)):
-            return memoryview(body).nbytes
-        if hasattr(body, "seek"):
-            file = cast(BinaryIO, body)
-            self._start = file.tell()
-            if length is None:
-                length = file.seek(0, os.SEEK_END) - self._start
-                file.seek(self._start)
-        if length is None:
-            raise InvalidInput("a body that is neither bytes nor a file needs its length", "give length=…")
-        return length
-
-    def rewind(self, lost: _Lost) -> None:
-        """Prepare for a retry; a body that can be read only once cannot be sent twice."""
-        if self.body is None or isinstance(self.body, (bytes, bytearray, memoryview, list, tuple)):
-            return
-        if self._start is None:
-            raise Unavailable(
-                f"the server did not answer ({lost}), and the body of the request can be read only once",
-                "send bytes or a file, which can be sent again",
-            ) from None
-        cast(BinaryIO, self.body).seek(self._start)
+    def rewind(self) -> None:
+        """Prepare for a retry."""
+        if not isinstance(self.body, (bytes, bytearray, memoryview, type(None))):
+            self.body.seek(self._start)
 
 
-_NOTHING = _Content(None, None, None)
+_NOTHING = _Content(None, None)
 
 
 def _encode(value: Any) -> bytes:
@@ -368,9 +351,9 @@ def _infinite(value: Any, name: str = "", within: Sequence[int] = ()) -> Iterato
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{name} is {value}"
     elif isinstance(value, (dict, list, tuple)):
-        known = cast("Any", value)
-        for key, item in known.items() if isinstance(value, dict) else enumerate(known):
-            yield from _infinite(item, f"{name}.{key}" if name else str(key), (*within, id(known)))
+        container = cast("Any", value)
+        for key, item in container.items() if isinstance(value, dict) else enumerate(container):
+            yield from _infinite(item, f"{name}.{key}" if name else str(key), (*within, id(container)))
 
 
 def _target(path: str, query: Optional[Query]) -> str:
@@ -394,7 +377,7 @@ def _timeout(query: Optional[Query], timeout: Optional[float]) -> float:
     return timeout if timeout is not None else TIMEOUT + (float(wait) if isinstance(wait, (int, float)) else 0.0)
 
 
-def _checked_token(token: Optional[str]) -> Optional[str]:
+def _check_token(token: Optional[str]) -> Optional[str]:
     if token is not None and (not token.isascii() or not token.isprintable() or " " in token):
         raise NotAllowed(
             "the token holds characters that no token has", "look at FOOTPLATE_TOKEN: is it cut or quoted?"

@@ -2,7 +2,7 @@
 
 - `server_link`: the agent's calls, retried for as long as the server is away.
 - `reporting`: the thread that reports events and heartbeats, and ships while the ranks run.
-- `shipper`: which logs and journals of the node are shipped, and how often (with `footplate.shipping`).
+- `shipper`: which logs and journals of the node are shipped, and how often (with `footplate.growing_files`).
 - `log_limit`: cut logs of web services that are too large.
 - `disk_wait`: full disks: waits that are recorded and limited, and the disk of the node itself.
 - `output_files`: collect `./outputs` when the ranks have ended.

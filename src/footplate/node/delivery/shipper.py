@@ -15,9 +15,9 @@ from footplate.job import journal_format
 from footplate.node.delivery import log_limit
 from footplate.node.node_directory import NodeFolder, regular_files
 from footplate.node.snapshot import SourceFiles
-from footplate.shipping.journals import JournalPiece, JournalShipper
-from footplate.shipping.logs import LogShipper
-from footplate.shipping.offsets import GrowingFiles
+from footplate.growing_files.journals import JournalPiece, JournalShipper
+from footplate.growing_files.logs import LogShipper
+from footplate.growing_files.offsets import GrowingFiles
 
 _SAMPLES_SECONDS = 6.0
 """How often machine samples are sent: with every other heartbeat, because a server that is awake answers with half the

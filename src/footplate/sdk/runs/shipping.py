@@ -23,8 +23,8 @@ from footplate.disk import FileLock, atomic_write
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session, translating
-from footplate.shipping.journals import JournalShipper
-from footplate.shipping.logs import LogShipper
+from footplate.growing_files.journals import JournalShipper
+from footplate.growing_files.logs import LogShipper
 
 INTERVAL = 1.0
 """Seconds between two passes of the thread."""

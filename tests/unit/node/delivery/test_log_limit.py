@@ -11,7 +11,7 @@ import pytest
 
 from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.node.delivery.log_limit import cut, orders_after_cut
-from footplate.shipping.offsets import PIECE
+from footplate.growing_files.offsets import PIECE
 
 LIMIT = 1 << 20
 

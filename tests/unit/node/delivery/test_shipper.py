@@ -14,7 +14,7 @@ from footplate.errors import Conflict, InvalidInput, Unavailable
 from footplate.job.journal import Journal
 from footplate.node.delivery.shipper import NodeShipper
 from footplate.node.node_directory import NodeFolder
-from footplate.shipping.offsets import PIECE
+from footplate.growing_files.offsets import PIECE
 
 
 class Server:

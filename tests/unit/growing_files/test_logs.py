@@ -10,8 +10,8 @@ import pytest
 
 from footplate.errors import Conflict
 from footplate.node.delivery.log_limit import cut
-from footplate.shipping.logs import LogShipper
-from footplate.shipping.offsets import PIECE
+from footplate.growing_files.logs import LogShipper
+from footplate.growing_files.offsets import PIECE
 
 
 def ship(shipper: LogShipper, path: Path) -> int:

@@ -7,7 +7,7 @@ from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from footplate.domain.orders import CUT_MARK
 from footplate.errors import Conflict
-from footplate.shipping.offsets import PIECE, GrowingFiles, agreed_offset
+from footplate.growing_files.offsets import PIECE, GrowingFiles, agreed_offset
 
 _TAIL = 256
 

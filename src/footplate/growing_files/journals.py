@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from footplate.errors import Conflict
 from footplate.job import journal_format
-from footplate.shipping.offsets import PIECE, GrowingFiles, agreed_offset
+from footplate.growing_files.offsets import PIECE, GrowingFiles, agreed_offset
 
 _GLANCE = 32 * journal_format.SLOT
 
