@@ -6,8 +6,8 @@ import os
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from footplate.errors import Conflict
-from footplate.job import journal_format
 from footplate.growing_files.offsets import PIECE, GrowingFiles, agreed_offset
+from footplate.job import journal_format
 
 _GLANCE = 32 * journal_format.SLOT
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
-from footplate.job.journal import Journal
-from footplate.job.journal_format import SLOT
 from footplate.growing_files.journals import JournalShipper
 from footplate.growing_files.offsets import PIECE
+from footplate.job.journal import Journal
+from footplate.job.journal_format import SLOT
 
 
 def ship(shipper: JournalShipper, directory: Path, finished: bool = False) -> None:

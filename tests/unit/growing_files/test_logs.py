@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
-from footplate.node.delivery.log_limit import cut
 from footplate.growing_files.logs import LogShipper
 from footplate.growing_files.offsets import PIECE
+from footplate.node.delivery.log_limit import cut
 
 
 def ship(shipper: LogShipper, path: Path) -> int:

@@ -11,13 +11,13 @@ from functools import partial
 from footplate.domain.orders import NodeOrders
 from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encode
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
+from footplate.growing_files.journals import JournalPiece, JournalShipper
+from footplate.growing_files.logs import LogShipper
+from footplate.growing_files.offsets import GrowingFiles
 from footplate.job import journal_format
 from footplate.node.delivery import log_limit
 from footplate.node.node_directory import NodeFolder, regular_files
 from footplate.node.snapshot import SourceFiles
-from footplate.growing_files.journals import JournalPiece, JournalShipper
-from footplate.growing_files.logs import LogShipper
-from footplate.growing_files.offsets import GrowingFiles
 
 _SAMPLES_SECONDS = 6.0
 """How often machine samples are sent: with every other heartbeat, because a server that is awake answers with half the

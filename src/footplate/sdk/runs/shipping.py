@@ -20,11 +20,11 @@ from footplate.api import ApiClient
 from footplate.background import Loop
 from footplate.client import home_folder
 from footplate.disk import FileLock, atomic_write
+from footplate.growing_files.journals import JournalShipper
+from footplate.growing_files.logs import LogShipper
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session, translating
-from footplate.growing_files.journals import JournalShipper
-from footplate.growing_files.logs import LogShipper
 
 INTERVAL = 1.0
 """Seconds between two passes of the thread."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.orders import Lock, NodeOrders, Program
-from footplate.node.delivery.log_limit import cut, orders_after_cut
 from footplate.growing_files.offsets import PIECE
+from footplate.node.delivery.log_limit import cut, orders_after_cut
 
 LIMIT = 1 << 20
 
