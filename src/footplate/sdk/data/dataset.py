@@ -11,10 +11,9 @@ from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import KINDS, AbstractDataset
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.paths import definition_of, sources
-from footplate.sdk.data.store_access import store_spec, stores_of
+from footplate.sdk.data.store_access import stores_of, upload_files
 from footplate.sdk.data.tabular_dataset import TabularDataset
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory
-from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import DatasetValidationError, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below
@@ -91,15 +90,8 @@ class FileDatasetFactory:
         if not files:
             matching = f" that match {pattern!r}" if pattern else ""
             raise UserErrorException(f"{src_dir!r} has no files{matching}", hint="a dataset has at least one file")
-        arguments = {
-            "files": files,
-            "store": store_spec(datastore.workspace, datastore.name),
-            "folder": source["path"],
-            "overwrite": overwrite,
-            "cache": worker_client.cache_folder(),
-        }
-        with bar(f"Uploading to {datastore.name}", show_progress) as report:
-            worker_client.call("upload", arguments, report)
+        cache = worker_client.cache_folder()
+        upload_files(datastore.workspace, datastore.name, files, source["path"], overwrite, show_progress, cache=cache)
         return FileDataset({"sources": [source]}, datastore.workspace)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence,
 from footplate.domain.datasets import DatastoreView
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.references import DataReference
-from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.data.store_access import store_spec, upload_files
 from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
@@ -155,15 +155,8 @@ class AbstractDatastore:
                 return len(worker_client.call("download", arguments, report))
 
     def _upload(self, files: List[Tuple[str, str]], target: Optional[str], overwrite: bool, show: bool) -> None:
-        arguments = {
-            "files": files,
-            "store": store_spec(self.workspace, self.name),
-            "folder": target or "",
-            "overwrite": overwrite,
-            "cache": worker_client.cache_folder(),
-        }
-        with bar(f"Uploading to {self.name}", show) as report:
-            worker_client.call("upload", arguments, report)
+        cache = worker_client.cache_folder()
+        upload_files(self.workspace, self.name, files, target or "", overwrite, show, cache=cache)
 
     # ── for runs ──
 

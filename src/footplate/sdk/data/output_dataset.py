@@ -115,7 +115,7 @@ class OutputFileDatasetConfig:
         return self._copy(_registration=Registration(name, description, texts(tags or {})))
 
     def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """Make the output of the last run submitted with it the input of another run.
+        """Make the output of the last run submitted with it the input of another run: its files, or its table.
 
         Args:
             name: The name of the input; that of the output by default.
@@ -129,7 +129,7 @@ class OutputFileDatasetConfig:
             experiment.submit(first).wait_for_completion()
             second = ScriptRunConfig("src", "train.py", arguments=["--data", output.as_input("data")])
         """
-        return DatasetConsumptionConfig(name or self.name, self, "mount")
+        return DatasetConsumptionConfig(name or self.name, self, "mount" if self.table is None else "direct")
 
     def read_delimited_files(
         self,
@@ -317,17 +317,6 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
         table = table.keep_columns(["age", "income"]).drop_columns("income")
         print(table.as_input("features").mode)
     """
-
-    def as_input(self, name: Optional[str] = None) -> DatasetConsumptionConfig:
-        """Make the output of the last run submitted with it a table in `run.input_datasets` of another run.
-
-        Args:
-            name: The name of the input; that of the output by default.
-
-        Returns:
-            The input.
-        """
-        return DatasetConsumptionConfig(name or self.name, self, "direct")
 
     def keep_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
         """Keep only these columns.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from footplate import environ
 from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER
 from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, through_server
+from footplate.sdk.data import worker_client
+from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 
@@ -40,3 +42,14 @@ def stores_of(workspace: Optional[Workspace], definition: Mapping[str, Any]) -> 
 
 def run_of_this_process() -> Optional[str]:
     return os.environ.get(environ.RUN_ID) if os.environ.get(environ.ENDPOINT) else None
+
+
+def upload_files(
+    workspace: Workspace, datastore: str, files: Sequence[Tuple[str, str]], folder: str,
+    overwrite: bool = True, show_progress: bool = False, **more: Any,
+) -> Dict[str, int]:  # fmt: skip
+    """Upload local files, each under the name beside it, to a folder of a datastore. `more` goes to the data worker."""
+    store = store_spec(workspace, datastore)
+    arguments = {"files": files, "store": store, "folder": folder, "overwrite": overwrite, **more}
+    with bar(f"Uploading to {datastore}", show_progress) as report:
+        return worker_client.call("upload", arguments, report)

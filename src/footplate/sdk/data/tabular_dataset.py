@@ -13,7 +13,7 @@ from footplate.sdk.data.dataframe import libraries, to_pandas
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.profile_config import ProfileConfig
-from footplate.sdk.data.store_access import store_spec
+from footplate.sdk.data.store_access import upload_files
 from footplate.sdk.data.table_steps import TableSteps
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import AzureMLException, DatasetExecutionError, Kinds, UserErrorException
@@ -142,8 +142,7 @@ class TabularDataset(TableSteps):
             for each in answer["warnings"]:
                 warnings.warn(each, UserWarning, stacklevel=3)
             files = [(os.path.join(target, name), name) for name in answer["files"]]
-            store = store_spec(self._workspace, datastore.name)
-            worker_client.call("upload", {"files": files, "store": store, "folder": folder, "overwrite": True})
+            upload_files(self._workspace, datastore.name, files, folder)
         self._record_read()
         return FileDataset({"sources": [{"datastore": datastore.name, "path": folder}]}, self._workspace)
 

@@ -12,9 +12,8 @@ from footplate.sdk.data.column_types import header_term, types_to_json
 from footplate.sdk.data.dataframe import from_pandas
 from footplate.sdk.data.datastore_kinds import AbstractDatastore
 from footplate.sdk.data.paths import definition_of
-from footplate.sdk.data.store_access import store_spec, stores_of
+from footplate.sdk.data.store_access import stores_of, upload_files
 from footplate.sdk.data.tabular_dataset import TabularDataset
-from footplate.sdk.display.progress import bar
 from footplate.sdk.exceptions import DatasetValidationError, ServiceException, UserErrorException
 from footplate.sdk.values.wrong_types import explained
 
@@ -219,10 +218,7 @@ class TabularDatasetFactory:
         folder = "/".join(part for part in (source["path"], *unique) if part)
         with tempfile.TemporaryDirectory(prefix="footplate-table-") as aside:
             files = _parquet_files(dataframe, aside, row_group_size)
-            store = store_spec(workspace, source["datastore"])
-            arguments = {"files": files, "store": store, "folder": folder, "overwrite": True}
-            with bar(f"Uploading to {source['datastore']}", show_progress) as report:
-                worker_client.call("upload", arguments, report)
+            upload_files(workspace, source["datastore"], files, folder, show_progress=show_progress)
         table = {"sources": [{"datastore": source["datastore"], "path": folder}], "format": {"kind": "parquet"}}
         return TabularDataset(table, workspace).register(workspace, name, description, tags, create_new_version=True)
 

@@ -10,8 +10,7 @@ from footplate.domain.datasets import DatasetView, sources_of
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.store_names import fixed_folder, is_pattern
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.store_access import store_spec
-from footplate.sdk.display.progress import bar
+from footplate.sdk.data.store_access import store_spec, upload_files
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below
@@ -31,16 +30,8 @@ def upload(workspace: Workspace, datastore: str, name: str, path: str, earlier: 
         raise UserErrorException(f"{path!r} has no files", hint="a dataset has at least one file")
     # One folder per upload: a later version must not change an earlier one.
     folder = f"{_TOP}/{name}/{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
-    arguments = {
-        "files": files,
-        "store": store_spec(workspace, datastore),
-        "folder": folder,
-        "overwrite": False,
-        "cache": worker_client.cache_folder(),
-        "earlier": earlier,
-    }
-    with bar(f"Uploading to {datastore}", True) as report:
-        done = worker_client.call("upload", arguments, report)
+    cache = worker_client.cache_folder()
+    done = upload_files(workspace, datastore, files, folder, False, True, cache=cache, earlier=earlier)
     place = folder if done["stored"] else str(earlier)
     return place if is_folder else f"{place}/{files[0][1]}"
 
