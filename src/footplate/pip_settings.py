@@ -10,7 +10,7 @@ from typing import Dict, List, Mapping
 
 def pip_settings(environ: Mapping[str, str]) -> Dict[str, str]:
     """Return the settings that pip would use here: those of its files, later ones first, then PIP_* variables."""
-    found: Dict[str, str] = {}
+    settings: Dict[str, str] = {}
     for path in _pip_files(environ):
         parser = configparser.RawConfigParser()
         try:
@@ -19,11 +19,11 @@ def pip_settings(environ: Mapping[str, str]) -> Dict[str, str]:
             continue  # pip reports a broken file itself
         for section in ("global", "install"):
             if parser.has_section(section):
-                found.update({key.replace("_", "-"): value for key, value in parser.items(section)})
+                settings.update({key.replace("_", "-"): value for key, value in parser.items(section)})
     for name, value in environ.items():
         if name.startswith("PIP_"):
-            found[name[len("PIP_") :].lower().replace("_", "-")] = value
-    return found
+            settings[name[len("PIP_") :].lower().replace("_", "-")] = value
+    return settings
 
 
 def _pip_files(environ: Mapping[str, str]) -> List[str]:

@@ -6,7 +6,7 @@ import os
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from footplate.errors import Conflict
-from footplate.growing_files.offsets import PIECE, GrowingFiles, agreed_offset
+from footplate.growing_files.offsets import PIECE, GrowingFiles, agree_on_offset
 from footplate.job import journal_format
 
 _GLANCE = 32 * journal_format.SLOT
@@ -37,7 +37,7 @@ class JournalShipper:
 
         `finished`: the writer is dead, so ship the holes as well instead of waiting for them.
         """
-        read = journal_format.everything if finished else _finished_prefix
+        read = journal_format.everything if finished else _read_finished
         path = os.path.join(directory, writer)
         slots = read(path + ".slots", self._size(run, writer, "slots"), PIECE)
         if not slots:
@@ -56,7 +56,8 @@ class JournalShipper:
         self, directory: str, run: str, writer: str, finished: bool, limit: int
     ) -> Optional[List[JournalPiece]]:
         """Return the rest of a journal, text before slots; None if either part has `limit` bytes or more."""
-        read, path = journal_format.everything if finished else _finished_prefix, os.path.join(directory, writer)
+        read = journal_format.everything if finished else _read_finished
+        path = os.path.join(directory, writer)
         slots = read(path + ".slots", self._size(run, writer, "slots"), limit)
         if not slots:
             return []
@@ -83,12 +84,12 @@ class JournalShipper:
         try:
             self._sizes[key] = self._server.append_journal(run, writer, part, offset, data, system)
         except Conflict as error:
-            self._sizes[key] = agreed_offset(error, offset)
+            self._sizes[key] = agree_on_offset(error, offset)
             return False
         return True
 
 
-def _finished_prefix(path: str, offset: int, limit: int) -> bytes:
+def _read_finished(path: str, offset: int, limit: int) -> bytes:
     """Read the finished slots, with a glance first: an idle journal is a long row of zeros."""
     glance = journal_format.finished_prefix(path, offset, _GLANCE)
     return glance if len(glance) < _GLANCE else journal_format.finished_prefix(path, offset, limit)

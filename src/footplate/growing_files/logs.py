@@ -7,7 +7,7 @@ from typing import Callable, Dict, Mapping, NamedTuple, Optional, Tuple
 
 from footplate.domain.orders import CUT_MARK
 from footplate.errors import Conflict
-from footplate.growing_files.offsets import PIECE, GrowingFiles, agreed_offset
+from footplate.growing_files.offsets import PIECE, GrowingFiles, agree_on_offset
 
 _TAIL = 256
 
@@ -72,8 +72,11 @@ class LogShipper:
         try:
             self._server.append_log(self._run, name, piece.offset, piece.data, piece.replace)
         except Conflict as error:
-            log, size = piece.log, agreed_offset(error, piece.offset)
-            log.offset, log.tail, log.file, log.seen = max(0, size - self._base(name)), b"", piece.file, None
+            log = piece.log
+            log.offset = max(0, agree_on_offset(error, piece.offset) - self._base(name))
+            log.tail = b""
+            log.file = piece.file
+            log.seen = None
         else:
             self.accept(piece)
         return True
@@ -106,7 +109,9 @@ class LogShipper:
         """Remember that the server has a piece."""
         log = piece.log
         log.tail = ((b"" if piece.replace else log.tail) + piece.data)[-_TAIL:]
-        log.offset, log.file, log.seen = piece.start + len(piece.data), piece.file, piece.seen
+        log.offset = piece.start + len(piece.data)
+        log.file = piece.file
+        log.seen = piece.seen
 
     def _base(self, name: str) -> int:
         return self._bases.get(name, 0)

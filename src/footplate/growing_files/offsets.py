@@ -22,7 +22,7 @@ class GrowingFiles(Protocol):
         ...
 
 
-def agreed_offset(error: Conflict, ours: int) -> int:
+def agree_on_offset(error: Conflict, ours: int) -> int:
     """Return the smaller size that a server reports which has lost its last writes; raise any other conflict."""
     size = error.details.get("size")
     if not isinstance(size, int) or size >= ours:

@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class _LogReceiver:
-    """The requests that ship growing files (`shipping.offsets.GrowingFiles`); they raise FootplateError."""
+    """The requests that ship growing files (`growing_files.offsets.GrowingFiles`); they raise FootplateError."""
 
     def __init__(self, session: Session) -> None:
         self._api = ApiClient(session.transport)
