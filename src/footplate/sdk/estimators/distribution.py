@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Tuple, Type
 
 from footplate.sdk.config.run_configuration import DistributedJob
@@ -17,6 +18,7 @@ from footplate.sdk.values.wrong_types import explained
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class Mpi(Checked):
     """Processes started by `mpirun`, for Horovod and mpi4py.
 
@@ -28,12 +30,11 @@ class Mpi(Checked):
         estimator = Estimator("src", entry_script="train.py", compute_target="local", distributed_training=mpi)
     """
 
-    def __init__(self, process_count_per_node: int = 1) -> None:
-        self.process_count_per_node = process_count_per_node
-        self._seal()
+    process_count_per_node: int = 1
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class ParameterServer(Checked):
     """TensorFlow's distribution: workers, and parameter servers that hold the variables.
 
@@ -46,12 +47,11 @@ class ParameterServer(Checked):
         estimator = TensorFlow("src", entry_script="train.py", compute_target="local", distributed_training=servers)
     """
 
-    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1) -> None:
-        self.worker_count = worker_count
-        self.parameter_server_count = parameter_server_count
-        self._seal()
+    worker_count: int = 1
+    parameter_server_count: int = 1
 
 
+@dataclass(repr=False, eq=False)
 class Gloo(Checked):
     """PyTorch's process group over Gloo.
 
@@ -59,19 +59,14 @@ class Gloo(Checked):
         estimator = PyTorch("src", entry_script="train.py", compute_target="local", distributed_training=Gloo())
     """
 
-    def __init__(self) -> None:
-        self._seal()
 
-
+@dataclass(repr=False, eq=False)
 class Nccl(Checked):
     """PyTorch's process group over NCCL.
 
     Example:
         estimator = PyTorch("src", entry_script="train.py", compute_target="local", distributed_training=Nccl())
     """
-
-    def __init__(self) -> None:
-        self._seal()
 
 
 BACKENDS: Dict[str, Type[Checked]] = {"mpi": Mpi, "ps": ParameterServer, "gloo": Gloo, "nccl": Nccl}

@@ -7,12 +7,15 @@ from typing import Any, Dict, Iterable, Mapping, cast
 
 
 class Checked:
-    """Base of the configuration classes. After `_seal`, no new attributes can be added."""
+    """Base of the configuration classes. After `_seal`, no new attributes can be added; dataclasses seal themselves."""
 
     _sealed = False
 
     def _seal(self) -> None:
         self._sealed = True
+
+    def __post_init__(self) -> None:
+        self._seal()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._sealed and not name.startswith("_") and not hasattr(self, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Sequence
 
 from footplate.sdk.exceptions import RunConfigurationException
@@ -14,6 +15,7 @@ VM_SIZE_TARGET = "amlcompute"
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class MpiConfiguration(Checked):
     """Processes started by MPI, for Horovod and mpi4py.
 
@@ -26,13 +28,12 @@ class MpiConfiguration(Checked):
         config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
     """
 
-    def __init__(self, process_count_per_node: int = 1, node_count: int = 1) -> None:
-        self.process_count_per_node = process_count_per_node
-        self.node_count = node_count
-        self._seal()
+    process_count_per_node: int = 1
+    node_count: int = 1
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class TensorflowConfiguration(Checked):
     """Workers and parameter servers of TensorFlow, one node per worker; each task finds `TF_CONFIG`.
 
@@ -47,14 +48,13 @@ class TensorflowConfiguration(Checked):
         config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
     """
 
-    def __init__(self, worker_count: int = 1, parameter_server_count: int = 1, chief: bool = False) -> None:
-        self.worker_count = worker_count
-        self.parameter_server_count = parameter_server_count
-        self.chief = chief
-        self._seal()
+    worker_count: int = 1
+    parameter_server_count: int = 1
+    chief: bool = False
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class PyTorchConfiguration(Checked):
     """Processes of torch.distributed. Each finds its rank, the world size and the address of rank 0.
 
@@ -71,20 +71,20 @@ class PyTorchConfiguration(Checked):
         config = ScriptRunConfig("src", "train.py", distributed_job_config=job)
     """
 
-    def __init__(
-        self, communication_backend: str = "Nccl", process_count: Optional[int] = None, node_count: int = 1
-    ) -> None:
-        if str(communication_backend).lower() not in BACKENDS:
+    communication_backend: str = "Nccl"
+    process_count: Optional[int] = None
+    node_count: int = 1
+
+    def __post_init__(self) -> None:
+        if str(self.communication_backend).lower() not in BACKENDS:
             raise RunConfigurationException(
-                f"communication_backend is {communication_backend!r}", hint="use 'Nccl' or 'Gloo'"
+                f"communication_backend is {self.communication_backend!r}", hint="use 'Nccl' or 'Gloo'"
             )
-        self.communication_backend = communication_backend
-        self.process_count = process_count
-        self.node_count = node_count
-        self._seal()
+        super().__post_init__()
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class ParallelTaskConfiguration(Checked):
     """Stored with the run. Footplate has no parallel tasks.
 
@@ -95,16 +95,9 @@ class ParallelTaskConfiguration(Checked):
         tasks = ParallelTaskConfiguration(max_retries_per_worker=1)
     """
 
-    def __init__(
-        self,
-        max_retries_per_worker: int = 0,
-        worker_count_per_node: int = 1,
-        terminal_exit_codes: Optional[List[int]] = None,
-    ) -> None:
-        self.max_retries_per_worker = max_retries_per_worker
-        self.worker_count_per_node = worker_count_per_node
-        self.terminal_exit_codes = terminal_exit_codes
-        self._seal()
+    max_retries_per_worker: int = 0
+    worker_count_per_node: int = 1
+    terminal_exit_codes: Optional[List[int]] = None
 
 
 @explained
@@ -194,6 +187,7 @@ class RunDataset(Checked):
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class DataLocation(Checked):
     """The place of an input in a run configuration: a dataset.
 
@@ -204,12 +198,11 @@ class DataLocation(Checked):
         print(DataLocation(RunDataset(dataset_name="iris")).dataset)
     """
 
-    def __init__(self, dataset: Optional[RunDataset] = None) -> None:
-        self.dataset = dataset
-        self._seal()
+    dataset: Optional[RunDataset] = None
 
 
 @explained
+@dataclass(repr=False, eq=False)
 class Data(Checked):
     """An input of a run configuration as its file describes it; scripts use `dataset.as_named_input` instead.
 
@@ -226,22 +219,12 @@ class Data(Checked):
         config.data["iris"] = Data(DataLocation(RunDataset(dataset_name="iris")), mechanism="mount")
     """
 
-    def __init__(
-        self,
-        data_location: Optional[DataLocation] = None,
-        create_output_directories: bool = False,
-        mechanism: Optional[str] = None,
-        environment_variable_name: Optional[str] = None,
-        path_on_compute: Optional[str] = None,
-        overwrite: bool = False,
-    ) -> None:
-        self.data_location = data_location
-        self.create_output_directories = create_output_directories
-        self.mechanism = mechanism
-        self.environment_variable_name = environment_variable_name
-        self.path_on_compute = path_on_compute
-        self.overwrite = overwrite
-        self._seal()
+    data_location: Optional[DataLocation] = None
+    create_output_directories: bool = False
+    mechanism: Optional[str] = None
+    environment_variable_name: Optional[str] = None
+    path_on_compute: Optional[str] = None
+    overwrite: bool = False
 
 
 @explained
