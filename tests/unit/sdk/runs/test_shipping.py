@@ -28,7 +28,7 @@ class Server:
     def transport(self) -> Server:
         return self
 
-    def request(self, method: str, path: str, *, query: dict[str, Any], body: bytes) -> ApiResponse:
+    def request(self, method: str, path: str, *, query: dict[str, Any], body: bytes, **_: Any) -> ApiResponse:
         assert method == "PUT"
         path = path.partition("runs/")[2]
         self.requests += 1
