@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.open_datasets import (
     MNIST,
     BostonSafety,

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.telemetry import set_diagnostics_collection
 
 __all__ = ["set_diagnostics_collection"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.config.notebook_run_config import NotebookRunConfig
 
 __all__ = ["NotebookRunConfig"]

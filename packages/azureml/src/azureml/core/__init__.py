@@ -1,7 +1,5 @@
 """The names of `azureml.core`, each imported from Footplate on first use."""
 
-from __future__ import annotations
-
 from footplate.lazy import lazy_names, offer_submodules
 
 VERSION = "1.61.0"

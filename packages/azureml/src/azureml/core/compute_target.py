@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.compute.local_target import AbstractComputeTarget, LocalTarget
 from footplate.sdk.exceptions import ComputeTargetException
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 
 __all__ = ["CondaDependencies"]

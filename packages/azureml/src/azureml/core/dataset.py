@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.dataset import Dataset
 
 __all__ = ["Dataset"]

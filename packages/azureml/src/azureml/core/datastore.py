@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.datastore import Datastore
 
 __all__ = ["Datastore"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.environments.build import ImageBuildDetails
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment, EnvironmentDefinition

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.packaging import ModelPackage

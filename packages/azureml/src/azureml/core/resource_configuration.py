@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
 
 __all__ = ["ResourceConfiguration"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.job.offline import OfflineRun as _OfflineRun
 from footplate.sdk.context import _SubmittedRun
 from footplate.sdk.run import Run, get_run

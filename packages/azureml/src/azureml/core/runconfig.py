@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment, EnvironmentDefinition

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.config.script_run_config import ScriptRunConfig, get_run_config_from_script_run
 
 __all__ = ["ScriptRunConfig", "get_run_config_from_script_run"]

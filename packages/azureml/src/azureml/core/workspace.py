@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 # Azure's SDK imports it too, and scripts rely on that: `import urllib`, then `urllib.request.urlretrieve(…)`.
 import urllib.request  # noqa: F401
 

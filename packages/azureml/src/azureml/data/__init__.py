@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from azureml.core import VERSION as __version__
 from footplate.lazy import lazy_names
 from footplate.sdk.data.column_types import DataType

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.datastore_kinds import AzureDataLakeGen2Datastore
 
 __all__ = ["AzureDataLakeGen2Datastore"]

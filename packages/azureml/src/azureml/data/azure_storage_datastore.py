@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.datastore_kinds import AzureBlobDatastore, AzureFileDatastore
 
 __all__ = ["AzureBlobDatastore", "AzureFileDatastore"]

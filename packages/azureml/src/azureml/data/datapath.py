@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.references import DataPath, DataPathComputeBinding
 
 __all__ = ["DataPath", "DataPathComputeBinding"]

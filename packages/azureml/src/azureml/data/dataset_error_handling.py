@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.exceptions import DatasetExecutionError, DatasetValidationError
 
 __all__ = ["DatasetExecutionError", "DatasetValidationError"]

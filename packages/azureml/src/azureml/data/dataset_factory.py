@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.column_types import DataType
 from footplate.sdk.data.dataset import FileDatasetFactory
 from footplate.sdk.data.tabular_factory import TabularDatasetFactory

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.profile_run import DatasetProfileRun
 
 __all__ = ["DatasetProfileRun"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.column_types import PromoteHeadersBehavior
 
 __all__ = ["PromoteHeadersBehavior"]

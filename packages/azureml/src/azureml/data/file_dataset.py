@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.file_dataset import FileDataset
 
 __all__ = ["FileDataset"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig, OutputTabularDatasetConfig
 
 __all__ = ["OutputFileDatasetConfig", "OutputTabularDatasetConfig"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.data.tabular_dataset import TabularDataset
 
 __all__ = ["TabularDataset"]

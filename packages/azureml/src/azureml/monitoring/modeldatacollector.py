@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.serving.worker.data_collector import ModelDataCollector
 
 __all__ = ["ModelDataCollector"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.estimators.distribution import Gloo, Mpi, Nccl, ParameterServer
 from footplate.sdk.estimators.frameworks import Chainer, PyTorch, TensorFlow
 

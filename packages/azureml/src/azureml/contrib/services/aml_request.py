@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.serving.worker.raw_http import AMLRequest, rawhttp
 
 __all__ = ["AMLRequest", "rawhttp"]

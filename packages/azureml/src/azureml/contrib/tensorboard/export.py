@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.tensorboard_export import export_to_tensorboard
 
 __all__ = ["export_to_tensorboard"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from azureml.core.compute.adla import AdlaCompute
 from azureml.core.compute.aks import AksCompute
 from azureml.core.compute.amlcompute import AmlCompute

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.compute.targets import ComputeTarget
 
 __all__ = ["ComputeTarget"]

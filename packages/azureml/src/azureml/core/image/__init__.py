@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from azureml.core.image.container import ContainerImage
 from azureml.core.image.image import Image
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from azureml.core.webservice.aci import AciWebservice
 from azureml.core.webservice.aks import AksEndpoint, AksWebservice
 from azureml.core.webservice.local import LocalWebservice

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.models.deployment_configuration import (
     AciServiceDeploymentConfiguration as AciServiceDeploymentConfiguration,
 )

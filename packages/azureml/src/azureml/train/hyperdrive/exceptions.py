@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.tuning.exceptions import (
     HyperDriveConfigException,
     HyperDriveException,

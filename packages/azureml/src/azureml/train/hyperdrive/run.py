@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from footplate.sdk.sweep_run import HyperDriveRun
 from footplate.sdk.tuning.config import PrimaryMetricGoal
 
