@@ -1,7 +1,7 @@
 """Footplate: the Azure ML SDK v1 training workflow, open source, on your own machine.
 
 `__all__` lists the public names. Each is imported on first use: importing this package costs nothing. Type checkers
-read `__init__.pyi` beside this file; tests/unit/sdk/test_public_names.py compares the two, and covers `lazy`.
+read `__init__.pyi` beside this file.
 """
 
 from __future__ import annotations

@@ -6,10 +6,13 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
+
+from .suites import SUITES
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "footplate"
@@ -18,7 +21,6 @@ UNIT = [ROOT / "tests" / "unit", ROOT / "tests" / "processes"]
 _STUMBLE = re.compile(
     r"^(What|Who|Whom|Whose|Of|Those|That of)\b|\bis no \w+ (of|but)\b|\bfor who\b|\bbe it that\b"
 )  # openings and phrases that native speakers stumble over
-_TEST = re.compile(r"\btests/\w|\btest_\w")
 
 
 @cache
@@ -30,28 +32,41 @@ def modules() -> Iterator[Path]:
     return (path for path in SOURCE.rglob("*.py") if "migrations" not in path.parts)
 
 
-def test_every_module_has_unit_tests_or_names_its_suite() -> None:
-    """A module needs no test file if its package's docstring lists it and names the tests that cover the package."""
-    untested = [str(path.relative_to(SOURCE)) for path in modules() if not has_unit_tests(path) and not is_noted(path)]
-    assert not untested
+def test_every_module_has_unit_tests_or_a_suite() -> None:
+    assert not [str(name) for name in without_unit_tests() if suite_of(name) is None]
 
 
-def has_unit_tests(path: Path) -> bool:
-    name = path.relative_to(SOURCE).parent / f"test_{path.stem.strip('_')}.py"
-    return path.stem == "__init__" or any((folder / name).exists() for folder in UNIT)
+def without_unit_tests() -> list[PurePath]:
+    names = [path.relative_to(SOURCE) for path in modules() if path.stem != "__init__"]
+    return [name for name in names if not any(unit_tests(folder, name).exists() for folder in UNIT)]
 
 
-def is_noted(path: Path) -> bool:
-    """Return whether the docstring of the package, or of one above it, names the module and a test."""
-    packages = [folder / "__init__.py" for folder in path.parents if folder.is_relative_to(SOURCE)]
-    notes = [ast.get_docstring(parse(package)) or "" for package in packages]
-    return any(re.search(rf"\b{path.stem}\b", note) for note in notes) and any(_TEST.search(note) for note in notes)
+def unit_tests(folder: Path, name: PurePath) -> Path:
+    return folder / name.parent / f"test_{name.stem.strip('_')}.py"
 
 
-def test_package_docstrings_name_existing_tests() -> None:
+def suite_of(name: PurePath) -> str | None:
+    """Return the pattern of `SUITES` that names the suite of a module."""
+    return max((pattern for pattern in SUITES if fnmatch(name.as_posix(), pattern)), key=len, default=None)
+
+
+def test_the_table_of_suites_has_no_stale_rows() -> None:
+    assert SUITES.keys() == {suite_of(name) for name in without_unit_tests()} - {None}
+    assert not [suite for suite in SUITES.values() if not list(ROOT.glob(suite))]
+
+
+def test_package_docstrings_name_their_modules_and_no_tests() -> None:
+    """Packages with one module per thing need not list them, and neither does the top package."""
     for package in SOURCE.rglob("__init__.py"):
-        for name in re.findall(r"tests/[\w/*.-]*\w", ast.get_docstring(parse(package)) or ""):
-            assert list(ROOT.glob(name)), f"{package.relative_to(ROOT)} names {name}"
+        note = ast.get_docstring(parse(package)) or ""
+        if "migrations" in package.parts or package.parent == SOURCE:
+            continue
+        assert package.parent.name == "testing" or not re.search(r"\btests?/\w|\btest_\w", note), package
+        names = {
+            path.stem for path in package.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+        }
+        unnamed = {name for name in names if not name.startswith("__") and not re.search(rf"\b{name}\b", note)}
+        assert not unnamed or "one module per" in note, f"{package.relative_to(ROOT)} omits {sorted(unnamed)}"
 
 
 def test_test_names_have_at_most_70_characters() -> None:

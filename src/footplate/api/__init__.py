@@ -1,8 +1,7 @@
 """The HTTP API, typed: one method per route, over any transport. STANDARD LIBRARY ONLY, Python ≥ 3.8: jobs import it.
 
 `ApiClient(transport).runs.get(run)` sends `GET /runs/{run}` and returns a `RunView`. Paths appear in two places: the
-routes of `footplate.server` and the modules here. `tests/conformance/test_api_contract.py` compares both with the
-OpenAPI document.
+routes of `footplate.server` and the modules here.
 
 base            the transport interface, and what all nouns share
 blobs           content by digest

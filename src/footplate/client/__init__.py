@@ -5,7 +5,7 @@
     home        the home folder: its location, its files, and the last server's record of itself
     http        HTTP/1.1 over one socket
     launcher    find, start, replace and stop the server of a home
-    transport   requests with retries (its tests cover `http` as well)
+    transport   requests with retries
 """
 
 from __future__ import annotations

@@ -11,6 +11,4 @@
 - `restore`: a snapshot back as a directory or a zip file.
 - `listing`: the files that make up a dataset, as one file that is its own index.
 - `frames`: the columns of a table as a file of buffers, which become a pandas DataFrame without Arrow.
-
-`tests/unit/content/test_source_tree.py` covers `stat_cache` and `walk`; `tests/unit/data/tabular` covers `frames`.
 """

@@ -14,9 +14,4 @@
 Runs on clients, nodes and servers, on Python ≥ 3.10. Local folders and HTTP(S) need only the standard library; object
 stores, FUSE and tables need the extra `data`, which is imported on first use. Nothing is imported here, because a
 mount's supervisor must start fast.
-
-Tests without a file of their own name: `tests/unit/data/mounts/test_mount.py` covers all of mounts/ and inputs,
-`tests/conformance/test_stores.py` runs `testing.store_suite` over every store, `test_cut_uploads.py` and
-`test_store_access.py` there cover multipart, signing and object_errors, `tests/unit/data/transfer/test_batch.py` covers
-fetch and partial, and `tests/e2e/test_sdk_data.py` covers worker and changes.
 """

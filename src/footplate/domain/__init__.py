@@ -7,23 +7,25 @@ Runs
     records            the state that the server keeps and the API returns
     runs/              kinds, events, lifecycle, outcomes, restarts, and the seam for controllers of groups
     tuning/            sweeps: search spaces and early termination
-    requests, replies  bodies of the HTTP API that are not records; covered by the API contract tests
+    serving/           web services: endpoints, rollouts, replicas, the files of gateway and workers
+    requests, replies  bodies of the HTTP API that are not records
 Nodes
-    orders             what a node agent is to do and what it reports; covered by `tests/unit/node/test_agent.py`
+    orders             what a node agent is to do and what it reports
     launch             the ranks of a run: which process starts where, with which variables
-    azure_variables    environment variables that Azure ML scripts expect; covered by `tests/e2e/test_job_contract.py`
+    azure_variables    environment variables that Azure ML scripts expect
+    inherited_variables  variables of the server that jobs and builds inherit
     queue              which waiting runs start now
     scaling            how many nodes a cluster has
     shapes             machine sizes by name
     targets            the name of the local compute target
     gpus               which node and which rank gets which GPU
     node_kinds         what can be installed on a node, and what a target knows about its nodes
-    shipments          news of a node in one request; covered by `tests/unit/services/test_shipments.py`
-    stacks             stack traces of a run's processes; covered by the unit tests of `node` and `services`
+    shipments          news of a node in one request
+    stacks             stack traces of a run's processes
     locks              contents of environment locks, and their differences
 Data
     data               stores and the entries that they list
-    datasets           datastores, datasets, inputs and outputs of runs; covered by `tests/unit/services/test_data.py`
+    datasets           datastores, datasets, inputs and outputs of runs
     store_names        safe file names and patterns
     tables/            definitions of tables, their columns as buffers, and filters
 Text

@@ -1,17 +1,15 @@
 """Engines: programs that start node agents somewhere.
 
-    base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
-    remote_start    how engines on other machines start an agent
-    agent_bootstrap    the program that does so there
-    target_options    options of compute targets, and those that a run may override
-    local     agents as processes of the server's machine
-    slurm/    agents in batch jobs of a Slurm cluster
-    ray/      agents as jobs of a Ray cluster
-    nursery_client    the local engine's client for the process that agents are forked from (`node/nursery`)
-    client_processes    whether the process of an interactive run lives; covered by `test_client_watcher`
-    open_files    the limit of open files of the server and its children; covered by `tests/e2e/test_ops_floods.py`
-
-The conformance suite is `footplate.testing.engine_suite`. It also covers `nursery_client`.
+base      the protocol, and the values that cross it: AgentJob, LaunchRequest, Observation
+remote_start    how engines on other machines start an agent
+agent_bootstrap    the program that does so there
+target_options    options of compute targets, and those that a run may override
+local     agents as processes of the server's machine
+slurm/    agents in batch jobs of a Slurm cluster
+ray/      agents as jobs of a Ray cluster
+nursery_client    the local engine's client for the process that agents are forked from (`node/nursery`)
+client_processes    whether the process of an interactive run lives
+open_files    the limit of open files of the server and its children
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@
     url_credentials    passwords and tokens in addresses
     subprocesses       programs whose messages are shown while they work
 
-A new builder is a module with a Builder and a row in `_REGISTRY`. tests/conformance/test_builders.py covers every
-builder; containers/ is also covered by tests/e2e/test_containers.py, subprocesses by the tests of uv.
+A new builder is a module with a Builder and a row in `_REGISTRY`.
 """
 
 from __future__ import annotations

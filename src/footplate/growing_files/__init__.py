@@ -7,5 +7,4 @@ The server skips bytes that it has and refuses a gap, so a repeated or interrupt
 - `journals`: metric journals, text before the slots that point to it.
 
 `node.delivery` and `sdk.runs.shipping` decide which files to ship, and when.
-`tests/unit/growing_files` covers `offsets` through the other two modules.
 """

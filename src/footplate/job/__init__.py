@@ -8,8 +8,4 @@
 - `slots`: the layout of a journal's slots.
 - `journal_format`: how to read and decode journals.
 - `offline`: the run object of a script that was started by hand.
-
-`tests/unit/job/test_bootstrap.py` covers `script_runner` and `exit_report`,
-`test_journal_format.py` covers `slots`, and `tests/e2e/test_notebooks.py` covers `notebook_runner`;
-`test_interpreters.py` runs the rest on every Python found.
 """

@@ -23,7 +23,4 @@ agent on another machine than the server needs only the server's URL and the run
     ranks/              the processes of the user: started, watched, explained and ended
     mpi/                mpirun over the agents
     delivery/           logs, metrics and outputs, sent to the server
-
-`tests/unit/node/test_agent.py` runs whole agents against a small server and covers node_context, ending, preparation,
-snapshot, rendezvous, log and host_info as well; tests/e2e covers node_data and sampler, tests/frameworks covers mpi/.
 """

@@ -29,6 +29,5 @@
 
 The import-linter contract "Inside the SDK" in pyproject.toml has the order of these layers.
 
-Standard library only, Python 3.8 syntax: jobs import it. `tests/e2e/test_sdk_*.py` and
-`test_tensorboard.py` cover what needs a server.
+Standard library only, Python 3.8 syntax: jobs import it.
 """

@@ -11,11 +11,9 @@ connections   limits on connections, and deadlines for requests
 gate          counts requests, and rejects them while the server stops
 body_limit    limits the size of request bodies
 hub           notifications for long polls
-openapi       the OpenAPI document (`tests/conformance/test_api_contract.py`)
+openapi       the OpenAPI document
 responses     values and errors as JSON
 tokens        the server's own token
 logfile       the server's own log
 verify        `footplate server verify`, beside or without a server
-
-`tests/e2e/test_server_process.py` covers real processes, `tests/e2e/test_ops_security.py` authorization end to end.
 """

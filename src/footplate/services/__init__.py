@@ -5,28 +5,28 @@ The orchestrator applies events to runs and performs the effects.
 Runs
     runs           submit, list, change, cancel and restart runs
     orchestration/ takes events, saves decisions, performs effects; the queue, agents, groups
-    sweeps         the trials of a sweep; covered by `tests/e2e/test_sweeps.py`
+    sweeps         the trials of a sweep
     story          lines of a run's story
     stacks         stack traces of running processes
-    metrics        journals in, series out; covered by the storage suite and `tests/e2e`
+    metrics        journals in, series out
     files          artifacts and logs of runs
     artifacts/     contents of large files: object store, shared directory, replaced checkpoints
 Nodes
     nodes          requests of node agents
     shipments      events and pieces of files that arrive together
     gpus           assigns GPUs to the nodes of a run
-    capacity       nodes and shape of a compute target; covered by `test_computes`
+    capacity       nodes and shape of a compute target
     computes       compute targets
 Data, models, environments
-    datasets, datastores, store_files    covered by `test_data` and `test_datastores`
-    models         registered models; covered by `tests/e2e`
+    datasets, datastores, store_files    definitions of datasets, registered stores, files of built-in stores
+    models         registered models
     endpoints/     web services: their versions, their gateway
-    environments   registered and curated environments; covered by `tests/e2e/test_env_commands.py`
+    environments   registered and curated environments
     locks          resolved environments, builds and caches
 Server
     notifications  messages to people when runs end
-    workspaces     workspaces and experiments; covered by `tests/e2e/test_sdk_workspace.py`
-    secrets        secrets of a workspace; covered by `tests/e2e/test_sdk_secrets.py`
+    workspaces     workspaces and experiments
+    secrets        secrets of a workspace
     tokens         tokens of runs
     disk_space     a full disk, reported with every active run
     run_limits     what a run may submit

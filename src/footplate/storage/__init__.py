@@ -12,10 +12,6 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `secrets`, `encryption`, `url_credentials`: secrets and access.
 - `paths`: names from outside that become names on disk.
 - `upkeep/`: a check of everything, the deletion of runs, and of blobs that nothing refers to.
-
-The conformance suites (`tests/support/storage_*`, run by `tests/conformance/test_storage.py` on every database) cover all of
-it; `tests/unit/storage` adds crashes, error translation and pure parts, and `tests/conformance/test_direct_outputs.py`
-covers `object_records`.
 """
 
 from footplate.storage.runs import RunQuery

@@ -2,8 +2,8 @@
 
 samplers      sources of parameter values, behind ask and tell
 sweep         the controller: submit, stop and pause trials
-sweep_notes   the past of a sweep, as the controller notes it; covered by `test_sweep`
-promotion     paused trials that go on from their checkpoints; covered by `test_sweep`
+sweep_notes   the past of a sweep, as the controller notes it
+promotion     paused trials that go on from their checkpoints
 analysis      importance of parameters, and data for plots
-sweep_end     the outcome, and signs that no trial can succeed; covered by `tests/e2e/test_sweeps.py`
+sweep_end     the outcome, and signs that no trial can succeed
 """

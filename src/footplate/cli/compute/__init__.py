@@ -4,9 +4,6 @@ group       the group itself
 targets     list, show, queue, create, delete, remove
 adding      add, engines: targets on any engine
 checking    check: a probe on every node
-
-`tests/e2e/test_cli_commands.py`, `tests/e2e/test_clusters.py` and `tests/e2e/test_namespace_engine.py` cover all of it
-on a server.
 """
 
 from footplate.cli.compute import adding as adding

@@ -12,8 +12,6 @@ charts, plots, images
             tables and plots of metrics, line plots in text, images on terminals
 columns     fields of a run as cells of tables, CSV and JSON
 unknown     errors about misspelled names, with the nearest existing one
-
-`tests/e2e/test_cli_runs.py` and `tests/e2e/test_cli_commands.py` cover all of it on a server.
 """
 
 from footplate.cli.runs import commands as commands

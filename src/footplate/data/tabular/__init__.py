@@ -15,8 +15,4 @@
 
 Rows pass through in batches; nothing here holds a whole table unless the caller wants one. The package needs pyarrow
 (`pip install 'footplate[data]'`), which its importers check.
-
-Tests: `test_delimited` and `test_formats` cover the readers and writers, convert, infer, files and report;
-`test_frames` covers frame and operations; `test_steps` and `test_expressions` their modules and the engine;
-`test_against_pandas` compares results with pandas; `tests/e2e/test_sdk_tabular.py` covers sources, sql and profile.
 """

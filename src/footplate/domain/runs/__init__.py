@@ -1,19 +1,19 @@
 """The life of a run, decided without doing.
 
 run_kinds          table of run kinds: admitted events, children, who ends the run
-run_status         the status that users see, derived from the record; covered by `test_lifecycle`
-events             events, effects, and their sentences in the story; covered by `test_lifecycle`
+run_status         the status that users see, derived from the record
+events             events, effects, and their sentences in the story
 lifecycle          `apply(record, event, now)`: the new record and the effects
-node_transitions   the lifecycle's functions for events of nodes; covered by `test_lifecycle`
+node_transitions   the lifecycle's functions for events of nodes
 group_transitions  the lifecycle's functions for events of groups
-outcomes           how a run ends, and which failure is the cause; covered by `test_lifecycle`
+outcomes           how a run ends, and which failure is the cause
 root_cause         failures that are consequences of other failures
 restarts           restart policy, backoff and further attempts
 run_diff           the differences between two runs
 parameters         the parameters of a run, read from the arguments of its script
 run_filter         the language in which users select runs: `parse` and `render`
-filter_words       the words of that language; covered by `test_run_filter`
-filter_values      times and durations in that language; covered by `test_run_filter`
-controllers        the seam between a group and its controller; covered by `test_child_groups`
+filter_words       the words of that language
+filter_values      times and durations in that language
+controllers        the seam between a group and its controller
 child_groups       the controller of groups that complete with their children
 """

@@ -12,9 +12,6 @@
 
 A solved lock has `packages` (url, hash, build and platform of each) and `requirements` for the packages that pip adds;
 a mapped lock is that of a virtual environment.
-
-tests/unit/environments/test_conda_solved.py covers solving, prefixes, package_records, channels and channel_logins,
-and test_conda_packages.py covers mapping and package_names.
 """
 
 from __future__ import annotations

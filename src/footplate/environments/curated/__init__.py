@@ -1,11 +1,9 @@
 """Curated environments, which every workspace has without registering them.
 
-    base         the record of one curated environment
-    tested       our own, with pins that the tests install and train with
-    azure        Azure's names and their original packages, with a grammar for the many spellings
-    substitutes  locks: the original packages, else those of the nearest tested environment of the same framework
-
-tests/unit/environments/test_curated.py covers them all; tests/frameworks/test_curated.py builds them.
+base         the record of one curated environment
+tested       our own, with pins that the tests install and train with
+azure        Azure's names and their original packages, with a grammar for the many spellings
+substitutes  locks: the original packages, else those of the nearest tested environment of the same framework
 """
 
 from __future__ import annotations

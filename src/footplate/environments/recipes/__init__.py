@@ -6,7 +6,8 @@
 
 A lock contains such a package with its whole recipe: the archive's hash, the edits, the tools with their hashes, the
 variables. A node therefore builds the same wheel from the lock alone, whichever version of Footplate made the lock.
-A new recipe is a module with a `RECIPE`, and a row in `_ALL`. tests/unit/environments/test_recipes.py covers them.
+
+A new recipe is a module with a `RECIPE`, and a row in `_ALL`.
 """
 
 from __future__ import annotations

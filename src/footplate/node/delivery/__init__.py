@@ -11,9 +11,4 @@
 - `checkpoints`: save `./checkpoints` while the ranks run, and restore it for the next attempt.
 - `file_completion`: find out from the kernel's events which files are complete (with `file_events`).
 - `salvage`: ship what an earlier attempt with a lost agent left.
-
-`tests/unit/node/test_agent.py` covers `server_link`, `reporting` and `output_files`;
-`tests/e2e/test_sdk_restart.py` covers `salvage`, and `tests/conformance/test_direct_outputs.py` covers `direct_upload`.
-`tests/unit/services/artifacts/test_handovers.py` covers `handover`; `test_checkpoints.py` covers
-`file_completion` too.
 """

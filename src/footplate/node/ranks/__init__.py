@@ -7,6 +7,4 @@
 - `rank_environment`: compose argv and variables of a rank.
 - `containers`: ranks in containers.
 - `failure_causes`: explain why a rank ended.
-
-`tests/unit/node/test_agent.py` covers `rank_start`, `rank_watch` and `rank_group`.
 """

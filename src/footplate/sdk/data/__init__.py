@@ -10,13 +10,11 @@
     column_types, dataframe         their conversion from and to pandas
     expressions, paths              conditions and paths as users write them
     consumption, output_dataset     datasets as inputs and outputs of runs
-    labeled_images                  tables of images as datasets for PyTorch; tests/frameworks covers it
+    labeled_images                  tables of images as datasets for PyTorch
     changes                         the result of `dataset.verify()`
     profile_config, profile_run     `dataset.submit_profile_run`: its configuration, and its job
-    uploaded_versions               versions of `footplate data add`: tests/e2e/test_data_commands.py
+    uploaded_versions               versions of `footplate data add`
     store_access                    credentials of stores; `worker_client` runs operations of `footplate.data` with them
 
-Standard library only, because it runs inside jobs. Tests: `tests/unit/sdk/test_data_objects.py` covers the objects
-without a server, `tests/unit/data/tabular/test_frames.py` covers dataframe, and `tests/e2e/test_sdk_data.py`,
-`test_sdk_tabular.py`, `test_data_remote.py`, `test_team_data.py` and `test_outputs.py` cover the rest with one.
+Standard library only, because it runs inside jobs.
 """

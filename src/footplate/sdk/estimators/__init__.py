@@ -1,12 +1,10 @@
 """Estimators, the predecessors of ScriptRunConfig. Each is converted to one when it is submitted.
 
-    estimator       Estimator
-    frameworks      TensorFlow, PyTorch, Chainer, SKLearn
-    parameters      their parameters, for type checkers
-    inputs          script_params and inputs
-    environment     the environment that the parameters describe
-    distribution    Mpi, ParameterServer, Gloo, Nccl
-    equivalent      the ScriptRunConfig of an estimator as Python code, for the deprecation warning
-
-`tests/unit/sdk/test_estimators.py` and `tests/e2e/test_sdk_estimators.py` cover them all.
+estimator       Estimator
+frameworks      TensorFlow, PyTorch, Chainer, SKLearn
+parameters      their parameters, for type checkers
+inputs          script_params and inputs
+environment     the environment that the parameters describe
+distribution    Mpi, ParameterServer, Gloo, Nccl
+equivalent      the ScriptRunConfig of an estimator as Python code, for the deprecation warning
 """

@@ -12,6 +12,4 @@ run_views     runs and experiments as MLflow's JSON
 logged_models the models of MLflow 3, which belong to a run
 registry      registered models
 artifacts     files of runs and of models
-
-`tests/e2e/test_mlflow.py` covers them with MLflow itself.
 """

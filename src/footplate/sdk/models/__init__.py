@@ -1,26 +1,23 @@
 """Registered models.
 
-    model                   Model: finding, registering, deploying
-    registered_model        its base: identity, files, changes
-    registration            the body of a registration request
-    signature               the columns of a model's samples
-    model_cache             models on this machine, where scoring scripts look for them
-    resource_configuration  ResourceConfiguration
-    deployed_service        its base: attributes, keys, logs
-    webservice              Webservice: waiting, calling, updating, deleting
-    webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
-    aks_endpoint            AksEndpoint: versions with names, beside each other
-    service_call            one request to a service
-    deploying               the request that deploys: models, code, environment
-    deployment_configuration    the options of Azure's three targets
-    inference_config        InferenceConfig
-    packaging               Model.package: a folder with a Dockerfile, or an image
-    dockerfile              that Dockerfile, and what its build needs of this machine
-    profiling               Model.profile: latencies, and recommended resources
-    onnx_conversion         model.to_onnx: the run that converts, and the registration
-    onnx_job                the job of that run
-    image                   ContainerImage, the older way to name a script
-
-`tests/e2e/test_job_contract.py`, `tests/e2e/documents`, `test_serving.py` and `test_serving_packages.py` cover them
-on a server.
+model                   Model: finding, registering, deploying
+registered_model        its base: identity, files, changes
+registration            the body of a registration request
+signature               the columns of a model's samples
+model_cache             models on this machine, where scoring scripts look for them
+resource_configuration  ResourceConfiguration
+deployed_service        its base: attributes, keys, logs
+webservice              Webservice: waiting, calling, updating, deleting
+webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
+aks_endpoint            AksEndpoint: versions with names, beside each other
+service_call            one request to a service
+deploying               the request that deploys: models, code, environment
+deployment_configuration    the options of Azure's three targets
+inference_config        InferenceConfig
+packaging               Model.package: a folder with a Dockerfile, or an image
+dockerfile              that Dockerfile, and what its build needs of this machine
+profiling               Model.profile: latencies, and recommended resources
+onnx_conversion         model.to_onnx: the run that converts, and the registration
+onnx_job                the job of that run
+image                   ContainerImage, the older way to name a script
 """

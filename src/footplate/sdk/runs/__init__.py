@@ -19,6 +19,5 @@ stacks          stack traces of a running job
 filters         tags, properties and statuses as a query
 status          the names of a run's states
 
-`footplate.sdk.run` has `Run` itself. `tests/e2e/test_sdk_*.py` cover handle, stored_run, files, snapshots, details and
-stacks; `tests/e2e/test_cli_runs.py` covers comparison.
+`footplate.sdk.run` has `Run` itself.
 """

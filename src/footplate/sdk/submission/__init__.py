@@ -6,5 +6,4 @@ run_outputs outputs of a run as a path on a datastore
 on_demand   runs that name a VM size instead of a cluster
 
 Functions return the view of the new run; `footplate.sdk.experiment` makes the object for users.
-`tests/e2e/test_sdk_*.py` cover this package.
 """

@@ -7,7 +7,4 @@ yaml, yaml_format   configuration files, with PyYAML or without
 run_configuration_sections          parts of a RunConfiguration: MpiConfiguration, DockerConfiguration, …
 wrong_types         errors for arguments of wrong types, in place of raw exceptions
 warn                warnings that point at the user's own line
-
-`tests/unit/sdk/config` covers checked_attributes, yaml_format and run_configuration_sections, and
-`tests/e2e/test_sdk_submit.py` covers labels and timestamps.
 """

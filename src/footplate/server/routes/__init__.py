@@ -1,7 +1,6 @@
 """The endpoints, one module per noun with a `router`: each one parses, makes one service call, and returns a model.
 
-`parsing` holds what they share. `tests/conformance/test_api_contract.py` checks their description in the OpenAPI
-document, and `tests/unit/services/test_get_requests.py` that GET changes nothing; e2e tests send the other requests.
+`parsing` holds what they share.
 """
 
 from __future__ import annotations

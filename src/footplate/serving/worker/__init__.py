@@ -3,7 +3,7 @@
 __main__       reads the configuration, loads, serves
 limits         CPUs and memory of this process
 server         the loop over a connection to the gateway
-tunnel         opens that connection on another machine; covered by `tests/e2e/test_serving_clusters.py`
+tunnel         opens that connection on another machine
 messages       requests, responses, and the interface of a scorer
 entry_script   a scorer that calls the user's init() and run(data); raw_http for @rawhttp
 data_collector  rows that a script keeps: ModelDataCollector

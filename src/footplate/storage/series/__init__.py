@@ -3,7 +3,7 @@
 append_files   files that only grow, written by byte offset
 arrival_times  when the bytes of a growing file arrived
 attempts       one curve of several attempts of a run
-journals       how far each writer was ingested, and decoders; covered by the storage suite
-metrics        journals in, series out; covered by the storage suite (`tests/conformance/test_storage.py`)
+journals       how far each writer was ingested, and decoders
+metrics        journals in, series out
 summaries      count, last, minimum and maximum of a series
 """

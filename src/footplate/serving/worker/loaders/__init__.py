@@ -1,7 +1,6 @@
 """Loaders: one module per framework, imported only in a worker whose model needs it.
 
-`torch_files` tells pickled modules from weights. `boosters` converts XGBoost and LightGBM to ONNX;
-tests/frameworks/test_serving.py covers it and the loaders of torch, tensorflow, xgboost and lightgbm.
+`torch_files` tells pickled modules from weights. `boosters` converts XGBoost and LightGBM to ONNX.
 
 A loader has a function `load(path, options) → LoadedModel`. A new framework is a module here and a row in
 `domain/serving/frameworks.py`.
