@@ -23,6 +23,11 @@ class CloudWorkspace:
     update_dependencies = _refuse("update_dependencies", _NO_KEYS, _SETTINGS)
 
     @property
+    def sku(self) -> str:
+        """Always `basic`."""
+        return "basic"
+
+    @property
     def linked_services(self) -> Dict[str, Any]:
         """Always empty: services of Azure cannot be linked."""
         return {}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from footplate.sdk.compute.configurations import AmlComputeProvisioningConfiguration
     from footplate.sdk.compute.targets import ComputeTarget
     from footplate.sdk.config import workspace_file
-    from footplate.sdk.config.workspace_file import WorkspaceConfig
     from footplate.sdk.data import dataset, datastore, registration
     from footplate.sdk.data.datastore_kinds import AbstractDatastore
     from footplate.sdk.environments import environment
@@ -247,11 +246,6 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         named = workspace_file.WorkspaceConfig(
             subscription_id or lookup.DEFAULT_LABEL, resource_group or lookup.DEFAULT_LABEL, name, server
         )
-        extra: Dict[str, Any] = {"tags": {str(k): str(v) for k, v in (tags or {}).items()}}
-        if location:
-            extra["location"] = location
-        if friendly_name:
-            extra["friendly_name"] = friendly_name
         warn_without_effect(
             without_effect(
                 "the server keeps data, secrets and images itself", storage_account=storage_account,
@@ -262,9 +256,9 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             )
         )  # fmt: skip
         session = lookup.connect(server)
-        workspace = Workspace.from_view(
-            session, lookup.create(session, named, "return" if exist_ok else "refuse", extra)
-        )
+        labels = {str(key): str(value) for key, value in (tags or {}).items()}
+        view = lookup.create(session, named, "return" if exist_ok else "refuse", labels, location, friendly_name)
+        workspace = Workspace.from_view(session, view)
         for kind, sizes in (("cpu", default_cpu_compute_target), ("gpu", default_gpu_compute_target)):
             if sizes is not None and workspace.get_default_compute_target(kind) is None:
                 targets.ComputeTarget.create(workspace, _DEFAULT_COMPUTE[kind], sizes)
@@ -335,11 +329,6 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
     _resource_group = resource_group
 
     @property
-    def sku(self) -> str:
-        """Always `basic`."""
-        return "basic"
-
-    @property
     def tags(self) -> Dict[str, Optional[str]]:
         """The tags that the workspace was created with."""
         return dict(self.view.tags)
@@ -375,10 +364,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
             "subscriptionId": view.subscription_id,
         }
 
-    def _as_config(self) -> WorkspaceConfig:
-        view = self.view
-        server = self.session.server
-        return workspace_file.WorkspaceConfig(view.subscription_id, view.resource_group, view.name, server)
+    def _as_config(self) -> workspace_file.WorkspaceConfig:
+        return workspace_file.WorkspaceConfig(self.subscription_id, self.resource_group, self.name, self.session.server)
 
     # ── what is in it: listed again on each access ──
 
@@ -465,10 +452,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         Example:
             print(ws.get_mlflow_tracking_uri())
         """
-        view, session = self.view, self.session
-        return azure_variables.mlflow_tracking_uri(
-            view.subscription_id, view.resource_group, view.name, session.endpoint, session.server
-        )
+        names = (self.subscription_id, self.resource_group, self.name)
+        return azure_variables.mlflow_tracking_uri(*names, self.session.endpoint, self.session.server)
 
     def get_default_keyvault(self) -> Keyvault:
         """Return the secrets of the workspace.
@@ -499,10 +484,8 @@ class Workspace(CloudWorkspace, WorkspaceHandle):
         return self.compute_targets.get(name)
 
     def __repr__(self) -> str:
-        return (
-            f"Workspace.create(name={self.name!r}, subscription_id={self.subscription_id!r}, "
-            f"resource_group={self.resource_group!r})"
-        )
+        labels = f"subscription_id={self.subscription_id!r}, resource_group={self.resource_group!r}"
+        return f"Workspace.create(name={self.name!r}, {labels})"
 
     def _repr_html_(self) -> str:
         return notebooks.row({"Name": self.name, "Resource group": self.resource_group, "Location": self.location,

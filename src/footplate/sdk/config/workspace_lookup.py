@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Set
+from typing import TYPE_CHECKING, List, Mapping, Optional, Set
 
 from footplate.domain.targets import LOCAL
 from footplate.lazy import Deferred
@@ -53,8 +53,14 @@ def find(session: Session, name: str, subscription_id: Optional[str], resource_g
 
 
 def create(
-    session: Session, config: WorkspaceConfig, if_exists: str, extra: Optional[Dict[str, Any]] = None
+    session: Session,
+    config: WorkspaceConfig,
+    if_exists: str,
+    tags: Optional[Mapping[str, Optional[str]]] = None,
+    location: Optional[str] = None,
+    friendly_name: Optional[str] = None,
 ) -> WorkspaceView:
     return session.api_for(KINDS).workspaces.create(
-        config.workspace_name, config.subscription_id, config.resource_group, if_exists=if_exists, **(extra or {})
-    )
+        config.workspace_name, config.subscription_id, config.resource_group, if_exists=if_exists, tags=tags,
+        location=location or LOCAL, friendly_name=friendly_name or None,
+    )  # fmt: skip
