@@ -62,7 +62,8 @@ def capacity_of(store: Storage, workspace: str, target: str) -> Capacity:
 
 def capacity_from(view: ComputeView) -> Capacity:
     """Return the capacity that a target describes. Numbers of a node come before its machine size."""
-    options, shape = view.options, shape_of(str(view.options.get("vm_size") or ""))
+    options = view.options
+    shape = shape_of(str(options.get("vm_size") or ""))
     amounts = {name: options.get(name, getattr(shape, name, None)) for name in ("cpus", "memory", "gpus")}
     yields = str(options.get("vm_priority") or "").lower() == "lowpriority"
     return Capacity(view.engine, view.max_nodes, **amounts, yields=yields, options=options)

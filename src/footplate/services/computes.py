@@ -34,7 +34,7 @@ class ComputeService:
         self,
         store: Storage,
         orchestrator: Orchestrator,
-        lines: QueueReader,
+        queues: QueueReader,
         home: Path,
         listeners: Listeners,
         load_engine: Callable[[str], Engine],
@@ -46,7 +46,7 @@ class ComputeService:
         self._home = home
         self._listeners = listeners
         self._orchestrator = orchestrator
-        self._lines = lines
+        self._queues = queues
         self._load_engine = load_engine
         self._clock = clock
 
@@ -77,17 +77,17 @@ class ComputeService:
         self._orchestrator.look_at_queue(workspace, name)
         return self.get(workspace, name)
 
-    def _is_known(self, wanted: ComputeView) -> bool:
+    def _is_known(self, view: ComputeView) -> bool:
         """Whether this very target exists. Raise Conflict if there is another one of this name."""
         try:
-            known = self._store.computes.get(wanted.workspace, wanted.name)
+            stored = self._store.computes.get(view.workspace, view.name)
         except NotFound:
             return False
-        differs = [name for name in _SETTINGS if getattr(known, name) != getattr(wanted, name)]
+        differs = [name for name in _SETTINGS if getattr(stored, name) != getattr(view, name)]
         if differs:
             raise Conflict(
-                f"compute target {wanted.name!r} exists, with other settings ({', '.join(differs)})",
-                f"see them with: footplate compute show {wanted.name}; delete it first, or choose another name",
+                f"compute target {view.name!r} exists, with other settings ({', '.join(differs)})",
+                f"see them with: footplate compute show {view.name}; delete it first, or choose another name",
             )
         return True
 
@@ -134,7 +134,8 @@ class ComputeService:
     def definition(self, workspace: str, name: str) -> ComputeView:
         """Return the target without its current use, which takes a look at its history."""
         if name.lower() in (LOCAL, SERVICES):
-            return _always_there(name.lower(), workspace, capacity_of(self._store, workspace, name.lower()).max_nodes)
+            slots = capacity_of(self._store, workspace, name.lower()).max_nodes
+            return ComputeView(name.lower(), workspace, LOCAL, slots, 0.0, 0.0, idle_seconds=0.0)
         return self._store.computes.get(workspace, name)
 
     def is_on_other_machines(self, workspace: str, name: str) -> bool:
@@ -193,10 +194,10 @@ class ComputeService:
         now = self._clock()
         # The history of an earlier cluster of this name does not count.
         since = max(view.created, now - 2 * view.idle_seconds)
-        known = self._store.runs.stays(view.workspace, view.name, since)
-        stays = [stay for stay in known if stay.began >= view.created]
+        history = self._store.runs.stays(view.workspace, view.name, since)
+        stays = [stay for stay in history if stay.began >= view.created]
         nodes = scaling.count(stays, scaling.Sizes(view.min_nodes, view.max_nodes, view.idle_seconds), now)
-        gpus, busy_gpus = self._lines.gpus_in_use(view.engine)
+        gpus, busy_gpus = self._queues.gpus_in_use(view.engine)
         return replace(
             view,
             busy_nodes=sum(stay.nodes for stay in stays if stay.ended is None),
@@ -205,7 +206,7 @@ class ComputeService:
             current_nodes=nodes.current,
             target_nodes=nodes.target,
             resized=max(view.modified, nodes.changed or 0.0),
-            waiting_runs=self._lines.count_waiting(view.workspace, view.name),
+            waiting_runs=self._queues.count_waiting(view.workspace, view.name),
             gpus=gpus,
             busy_gpus=busy_gpus,
         )
@@ -220,7 +221,8 @@ class ComputeService:
     def fit(self, target: ComputeView) -> list[str]:
         """Return warnings for a run on this target; raise InvalidInput if the settings require the exact shape."""
         there = self._load_engine(target.engine).node_shape()
-        size, shape = str(target.options.get("vm_size") or ""), capacity_from(target).shape()
+        size = str(target.options.get("vm_size") or "")
+        shape = capacity_from(target).shape()
         missing = shapes.lacks(shape, there) if shape is not None and there is not None else []
         if there is None or not (missing or (size and shape is None)):
             return []
@@ -229,8 +231,9 @@ class ComputeService:
             close = difflib.get_close_matches(size.upper(), shapes.names(), 1, 0.8)
             text += f" (is it {close[0]}?)" if close else ""
         else:
-            wanted, has_not = size or shapes.describe(shape), ", ".join(missing)
-            text = f"{target.name!r} requests nodes of size {wanted}, and this machine does not have {has_not}"
+            requested = size or shapes.describe(shape)
+            has_not = ", ".join(missing)
+            text = f"{target.name!r} requests nodes of size {requested}, and this machine does not have {has_not}"
         if read_settings(self._home).shapes == "exact":
             raise InvalidInput(text, "give the cluster another vm_size, or set shapes = nearest in settings.ini")
         return [f"{text}: the run uses the resources that exist"]
@@ -244,10 +247,6 @@ def _reach(engine: ClusterEngine, view: ComputeView, hint: str | None = None) ->
     except Unavailable as error:  # not passed on: clients retry it for minutes
         message = f"the cluster of {view.name!r} does not answer: {error.message}"
         raise InvalidInput(message, hint or error.hint) from None
-
-
-def _always_there(name: str, workspace: str, slots: int) -> ComputeView:
-    return ComputeView(name, workspace, LOCAL, slots, 0.0, 0.0, idle_seconds=0.0)
 
 
 def _refuse_local(name: str, verb: str) -> None:

@@ -28,10 +28,10 @@ class DatasetService:
             name=new.name, listing=new.listing, files=files, size=size, description=new.description, tags=new.tags,
             run=new.run if new.output else None,
         )  # fmt: skip
-        kept = self._store.datasets.add(new.key, view, new.new_version)
+        stored = self._store.datasets.add(new.key, view, new.new_version)
         if new.run and new.output:
-            self._store.lineage.add_use(new.run, "wrote", new.output, kept.id)
-        return kept
+            self._store.lineage.add_use(new.run, "wrote", new.output, stored.id)
+        return stored
 
     def _check(self, workspace: str, new: NewDataset) -> None:
         if new.kind not in KINDS:

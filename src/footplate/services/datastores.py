@@ -61,7 +61,7 @@ class DatastoreService:
         """As `access`, for a run: only stores that its inputs and outputs name, and stores without credentials."""
         record = self._store.runs.record(run)
         spec = self.access(record.workspace, name)
-        if spec.credentials and name not in self.named_by(record.spec):
+        if spec.credentials and name not in self.list_named(record.spec):
             raise NotAllowed(
                 f"run {run} was not submitted with data of datastore {name!r}, and may not use its credentials",
                 "hand the dataset to the run: arguments=['--data', dataset.as_named_input('data').as_mount()]",
@@ -72,15 +72,15 @@ class DatastoreService:
         """Raise NotAllowed if a run may not open a datastore."""
         self.access_for_run(run, name)
 
-    def named_by(self, spec: RunSpec) -> list[str]:
+    def list_named(self, spec: RunSpec) -> list[str]:
         """Return the datastores of a run's inputs and outputs."""
-        return list(_named_by(spec, self._datasets_of(spec)))
+        return list(_names_in(spec, self._datasets_of(spec)))
 
     def data_of_run(self, run: str) -> RunData:
         """Return the data of a run for its nodes, in one response."""
         record = self._store.runs.record(run)
         datasets = self._datasets_of(record.spec)
-        stores = {name: self.access(record.workspace, name) for name in _named_by(record.spec, datasets)}
+        stores = {name: self.access(record.workspace, name) for name in _names_in(record.spec, datasets)}
         return RunData(datasets, stores)
 
     def _datasets_of(self, spec: RunSpec) -> dict[str, DatasetView]:
@@ -88,7 +88,7 @@ class DatastoreService:
         return {id: self._store.datasets.by_id(id) for id in ids}
 
 
-def _named_by(spec: RunSpec, datasets: Mapping[str, DatasetView]) -> dict[str, None]:
+def _names_in(spec: RunSpec, datasets: Mapping[str, DatasetView]) -> dict[str, None]:
     """Return the datastores of the run's inputs and outputs."""
     names = [each.datastore for each in (*spec.inputs, *spec.outputs) if each.datastore]
     for dataset in datasets.values():

@@ -23,11 +23,11 @@ class DiskSpace:
 
     def warning(self) -> str | None:
         """Return the warning for active runs while the disk is full."""
-        left = self._free(self._home)
-        if left >= LITTLE_SPACE:
+        free = self._free(self._home)
+        if free >= LITTLE_SPACE:
             return None
         return (
-            f"the disk of {self._home} is full ({left // 1024} KiB are free): logs, metrics and outputs of this run "
+            f"the disk of {self._home} is full ({free // 1024} KiB are free): logs, metrics and outputs of this run "
             "wait until there is space; free some"
         )
 

@@ -27,8 +27,8 @@ class EnvironmentService:
                 "clone the environment under a name of your own: env.clone(new_name=…)",
             )
         self._store.workspaces.get(workspace)
-        definition, found = extract_definition_logins(definition)
-        self._store.logins.put(found.by_address)
+        definition, logins = extract_definition_logins(definition)
+        self._store.logins.put(logins.by_address)
         return self._store.environments.register(workspace, name, definition, time.time())
 
     def get(self, workspace: str, name: str, version: str | None, label: str | None = None) -> EnvironmentView:
@@ -42,11 +42,11 @@ class EnvironmentService:
                 raise InvalidInput(f"{label!r} cannot be a label", "choose another: 'latest' is always the newest")
         return self._store.environments.set_labels(workspace, name, version, labels)
 
-    def curated(self) -> builtins.list[CuratedView]:
+    def list_curated(self) -> builtins.list[CuratedView]:
         """Return the catalogue: first our own environments, which are tested, then Azure's names."""
         return [_view(entry) for entry in curated.every()]
 
-    def curated_one(self, name: str) -> CuratedView:
+    def get_curated(self, name: str) -> CuratedView:
         return _view(curated.get(name))
 
     def list(self, workspace: str) -> list[EnvironmentView]:

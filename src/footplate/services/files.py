@@ -52,9 +52,9 @@ class FileService:
 
     def _check_logs(self, record: RunRecord) -> None:
         """Raise Broken if an ended run has lost logs: an empty answer would look like a script that printed nothing."""
-        known = [node.logs for node in record.nodes if node.logs is not None]
-        if record.stage is Stage.ENDED and known:
-            self._store.logs.check(record.id, max(known))
+        totals = [node.logs for node in record.nodes if node.logs is not None]
+        if record.stage is Stage.ENDED and totals:
+            self._store.logs.check(record.id, max(totals))
 
     def find(self, run: str, path: str) -> FileView:
         record = self._store.runs.record(run)
@@ -71,11 +71,11 @@ class FileService:
 
     def read(self, run: str, file: FileView, offset: int = 0, limit: int | None = None) -> Iterator[bytes]:
         offset = min(offset, file.size)
-        left = file.size - offset if limit is None else min(limit, file.size - offset)
+        length = file.size - offset if limit is None else min(limit, file.size - offset)
         if file.digest is None:
-            return self._read_log(run, file.path, offset, left)
+            return self._read_log(run, file.path, offset, length)
         with self._naming(run, file):
-            return self.read_blob(file.digest) if left == file.size else self._read_part(file.digest, offset, left)
+            return self.read_blob(file.digest) if length == file.size else self._read_part(file.digest, offset, length)
 
     def _is_elsewhere(self, digest: str) -> bool:
         """Whether the content is only in the object store."""
@@ -93,13 +93,13 @@ class FileService:
             message = f"the content of {file.path!r} of run {run} is damaged: {error.message}"
             raise Broken(message, error.hint, **error.details, run=run) from None
 
-    def _read_log(self, run: str, path: str, offset: int, left: int) -> Iterator[bytes]:
-        while left > 0:
-            data = self._store.logs.read(run, path, offset, min(CHUNK, left))
+    def _read_log(self, run: str, path: str, offset: int, length: int) -> Iterator[bytes]:
+        while length > 0:
+            data = self._store.logs.read(run, path, offset, min(CHUNK, length))
             if not data:
                 return
             yield data
-            offset, left = offset + len(data), left - len(data)
+            offset, length = offset + len(data), length - len(data)
 
     def read_blob(self, digest: str) -> Iterator[bytes]:
         """Open the blob at once: a missing or damaged blob is an error, not a response that breaks off."""
@@ -174,7 +174,8 @@ class FileService:
 
     def recent(self, run: str, path: str, age: float) -> int:
         """Return the offset from which on a file was written in the last `age` seconds."""
-        file, moment = self.find(run, path), time.time() - age
+        file = self.find(run, path)
+        moment = time.time() - age
         if file.digest is None:
             return self._store.logs.recent(run, path, moment)
         return 0 if (file.modified or 0.0) > moment else file.size
@@ -255,6 +256,6 @@ def _whole_characters(data: bytes) -> bytes:
         byte = data[-back]
         if byte & 0xC0 == 0x80:
             continue
-        wanted = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
-        return data[:-back] if wanted > back else data
+        width = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+        return data[:-back] if width > back else data
     return data

@@ -29,10 +29,10 @@ _FEWER = (
 
 
 class GpuAllocator:
-    def __init__(self, store: Storage, orchestrator: Orchestrator, lines: QueueReader) -> None:
+    def __init__(self, store: Storage, orchestrator: Orchestrator, queues: QueueReader) -> None:
         self._store = store
         self._orchestrator = orchestrator
-        self._lines = lines
+        self._queues = queues
         self._guard = threading.Lock()
 
     def equip(self, record: RunRecord) -> RunRecord:
@@ -48,15 +48,18 @@ class GpuAllocator:
         if refusal is not None:
             return self._orchestrator.tell(record.id, events.RunFailed(refusal), record.attempt)
         with self._guard:
-            others = [other for other in self._lines.active() if other.id != record.id]
-            held, before = _held(others), self._waiting_before(record, others, machines)
-            taken = {*held, *_devices_of(before)}
+            others = [other for other in self._queues.active() if other.id != record.id]
+            users = _users_of_devices(others)
+            before = self._waiting_before(record, others, machines)
+            unavailable = {*users, *_devices_of(before)}
             if not _waits_firmly(machines):
-                taken |= _last_free(machines, taken, self._promised(record, others))
-            shares = None if before and _waits_firmly(machines) else gpus.assign(machines, taken)
+                capacity = self._capacity(record)
+                promised = 0 if capacity is None else self._queues.promised_gpus(capacity.engine, others)
+                unavailable |= _last_free(machines, unavailable, promised)
+            shares = None if before and _waits_firmly(machines) else gpus.assign(machines, unavailable)
             if shares is not None:
                 return self._hand_out(record, machines, shares)
-        self._report_wait(record, machines, held, before)
+        self._report_wait(record, machines, users, before)
         return self._store.runs.record(record.id)
 
     def _machines(self, record: RunRecord) -> list[GpuHost]:
@@ -64,10 +67,6 @@ class GpuAllocator:
         needs = gpus.needs(record.spec, None if capacity is None else capacity.gpus)
         pairs = zip(record.nodes, needs, strict=True)
         return [GpuHost(gpus.devices(node.info), gpus.need_on(node.info, need)) for node, need in pairs]
-
-    def _promised(self, record: RunRecord, others: list[RunRecord]) -> int:
-        capacity = self._capacity(record)
-        return 0 if capacity is None else self._lines.promised_gpus(capacity.engine, others)
 
     def _capacity(self, record: RunRecord) -> Capacity | None:
         try:
@@ -99,20 +98,20 @@ class GpuAllocator:
         return equipped
 
     def _report_wait(
-        self, record: RunRecord, machines: list[GpuHost], held: dict[str, str], before: list[RunRecord]
+        self, record: RunRecord, machines: list[GpuHost], users: dict[str, str], before: list[RunRecord]
     ) -> None:
         for node, machine in zip(record.nodes, machines, strict=True):
             count = machine.need.count
             text = f"waits for {counted(count, 'GPU')} of {node.host}"
-            text += _listed(", held by", {held[gpu.uuid] for gpu in machine.devices if gpu.uuid in held})
-            text += _listed(", behind", {other.id for other in before})
+            text += _name_runs(", held by", {users[gpu.uuid] for gpu in machine.devices if gpu.uuid in users})
+            text += _name_runs(", behind", {other.id for other in before})
             try:
                 self._orchestrator.tell(record.id, events.NodeProgressed(node.index, text), record.attempt)
             except Conflict:
                 return  # it has ended in the meantime
 
 
-def _listed(text: str, runs: set[str]) -> str:
+def _name_runs(text: str, runs: set[str]) -> str:
     return f"{text} {' and '.join(sorted(runs))}" if runs else ""
 
 
@@ -125,7 +124,8 @@ def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
     short = gpus.shortage(machines)
     if short is None:
         return None
-    node, machine = record.nodes[short], machines[short]
+    node = record.nodes[short]
+    machine = machines[short]
     has = len(machine.devices)
     sharing = sum(other.devices == machine.devices for other in machines)
     text = f"node {short} needs {counted(machine.need.count, 'GPU')}, and {node.host} has {has or 'none'}"
@@ -138,15 +138,15 @@ def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
     return Cause("no_gpus", text, hint, node=short)
 
 
-def _held(records: list[RunRecord]) -> dict[str, str]:
+def _users_of_devices(records: list[RunRecord]) -> dict[str, str]:
     """Return the run of each device in use. Devices of a node are free when its ranks have ended."""
     return {uuid: record.id for record in records for uuid in run_status.held_gpus(record)}
 
 
-def _last_free(machines: list[GpuHost], taken: set[str], count: int) -> set[str]:
+def _last_free(machines: list[GpuHost], unavailable: set[str], count: int) -> set[str]:
     """Return the last `count` of the free devices: they are reserved for other runs."""
     free = [gpu.uuid for gpu in sorted({gpu for machine in machines for gpu in machine.devices}, key=lambda g: g.index)]
-    free = [uuid for uuid in free if uuid not in taken]
+    free = [uuid for uuid in free if uuid not in unavailable]
     return set(free[max(0, len(free) - count) :])
 
 

@@ -16,7 +16,7 @@ from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import FootplateError, InvalidInput, NotFound
 from footplate.lazy import Deferred
-from footplate.services.settings import workshop_of
+from footplate.services.settings import read_resolver_settings
 from footplate.services.topics import BuildChanged, Publish
 from footplate.storage import Storage
 
@@ -42,10 +42,10 @@ class LockService:
 
     def resolve(self, spec: EnvironmentSpec, refresh: bool = False) -> Lock:
         """Return the lock of this content, and store it with the locks of runs."""
-        spec, found = extract_logins(spec)
-        self._store.logins.put(found.by_address)
+        spec, logins = extract_logins(spec)
+        self._store.logins.put(logins.by_address)
         lock = environments.resolve(
-            spec, workshop_of(self._home, self._store.logins.all()), lambda _line: None, refresh
+            spec, read_resolver_settings(self._home, self._store.logins.all()), lambda _line: None, refresh
         )
         self._store.locks.put(lock)
         return lock
@@ -73,18 +73,18 @@ class LockService:
         """Start a build unless it is running or done; `progress` reports on it."""
         lock = self._store.locks.get(digest)
         with self._guard:
-            known = self._builds.get(digest)
-            if known is None or known.state != "building":
+            build = self._builds.get(digest)
+            if build is None or build.state != "building":
                 logins = Logins(self._store.logins.all()).of(lock)
                 self._builds[digest] = Build(lock, self._root, logins, lambda: self._publish(BuildChanged(digest)))
         return self.progress(digest, 0)
 
     def progress(self, digest: str, offset: int) -> BuildView:
         with self._guard:
-            known = self._builds.get(digest)
-        if known is None:
+            build = self._builds.get(digest)
+        if build is None:
             raise NotFound(f"no build of {digest[:12]} was requested", "request one first")
-        return known.view(offset)
+        return build.view(offset)
 
     def caches(self) -> list[CacheView]:
         return caches.sizes(self._root)
@@ -104,9 +104,9 @@ class LockService:
         if dry_run:
             return ClearedView(tuple(chosen))
         removed = [view for view in chosen if environments.remove(view)]
-        said = list[str]()
-        cleared = caches.clear(self._root, before, whole, said.append)
-        return ClearedView(tuple(removed), tuple(cleared), said[0] if said else None)
+        reasons = list[str]()
+        cleared = caches.clear(self._root, before, whole, reasons.append)
+        return ClearedView(tuple(removed), tuple(cleared), reasons[0] if reasons else None)
 
     def _in_use(self) -> set[str]:
         building = {digest for digest, build in self._builds.items() if build.state == "building"}

@@ -29,11 +29,11 @@ class MetricService:
 
     def _descendants(self, run: str) -> list[str]:
         workspace = self._store.runs.record(run).workspace
-        found: list[str] = []
+        runs: list[str] = []
         cursor: str | None = None
         while True:
             query = RunQuery(workspace=workspace, parent="any", ancestor=run, ascending=True, limit=1000, cursor=cursor)
             page, cursor = self._store.runs.list(query)
-            found += [v.id for v in page]
+            runs += [v.id for v in page]
             if cursor is None:
-                return found
+                return runs

@@ -129,5 +129,5 @@ def _check_options(options: dict[str, Any]) -> None:
 
 def _origin(run: RunView | None) -> dict[str, str]:
     """Return the code and the environment of a run, which a model keeps when the run is deleted."""
-    found = {"snapshot": run.snapshot, "lock": run.lock} if run else {}
-    return {name: digest for name, digest in found.items() if digest}
+    digests = {"snapshot": run.snapshot, "lock": run.lock} if run else {}
+    return {name: digest for name, digest in digests.items() if digest}

@@ -46,13 +46,13 @@ class EnvironmentPending(Unavailable):
 
 class NodeService:
     def __init__(
-        self, store: Storage, orchestrator: Orchestrator, lines: QueueReader, jobs: AgentJobs, home: Path,
+        self, store: Storage, orchestrator: Orchestrator, queues: QueueReader, jobs: AgentJobs, home: Path,
         objects: ObjectBlobs,
     ) -> None:  # fmt: skip
         self._home = home
         self._store = store
         self._orchestrator = orchestrator
-        self._gpus = GpuAllocator(store, orchestrator, lines)
+        self._gpus = GpuAllocator(store, orchestrator, queues)
         self._jobs = jobs
         self._objects = objects
         self._kinds = NodeKinds(store, jobs, home)
@@ -70,18 +70,15 @@ class NodeService:
         if not self.has_environment(joined):
             raise EnvironmentPending(f"the environment of run {run} is being resolved for its node", "join again")
         if is_new and joined.lock is not None:
-            self._warn_about_kind(joined, node)
-        return self.orders_of(self._equipped(joined), node)
+            warning = self._kinds.contradiction(joined, node, self._store.locks.get(joined.lock))
+            if warning is not None:
+                self._orchestrator.tell(run, events.WarningAdded(warning))
+        return self.orders_of(self._equip(joined), node)
 
     @staticmethod
     def has_environment(record: RunRecord) -> bool:
         """Whether there are orders: the environment is resolved, or cannot be."""
         return record.lock is not None or record.outcome is not None
-
-    def _warn_about_kind(self, record: RunRecord, node: int) -> None:
-        warning = self._kinds.contradiction(record, node, self._store.locks.get(record.lock or ""))
-        if warning is not None:
-            self._orchestrator.tell(record.id, events.WarningAdded(warning))
 
     def orders_at_launch(self, record: RunRecord) -> NodeOrders | None:
         """Return the orders of a run whose only node is on this machine: its agent need not request them.
@@ -102,9 +99,9 @@ class NodeService:
 
     def equip(self, run: str, node: int) -> RunRecord:
         """Return the same run after an attempt to assign its GPUs, if all of its nodes are ready for them."""
-        return self._equipped(self._record(run, node))
+        return self._equip(self._record(run, node))
 
-    def _equipped(self, record: RunRecord) -> RunRecord:
+    def _equip(self, record: RunRecord) -> RunRecord:
         return self._gpus.equip(record) if run_status.is_ready(record) else record
 
     @staticmethod
@@ -116,7 +113,8 @@ class NodeService:
 
     def orders_of(self, record: RunRecord, node: int) -> NodeOrders:
         run = record.id
-        ready, wanted = run_status.is_ready(record) and run_status.is_equipped(record), record.spec.distribution
+        ready = run_status.is_ready(record) and run_status.is_equipped(record)
+        distribution = record.spec.distribution
         places = tuple(NodePlace(n.address or _OWN_ADDRESS, n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         lock = _NO_LOCK if record.lock is None else self._store.locks.get(record.lock)
@@ -141,25 +139,28 @@ class NodeService:
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,
-            shipped=self._shipped(run),
+            shipped={
+                "logs": self._store.logs.sizes(run),
+                "journals": {f"{run}/{name}": size for name, size in self._store.metrics.sizes(run).items()},
+            },
             inputs=record.spec.inputs,
             outputs=record.spec.outputs,
             nodes=len(record.nodes),
-            processes=sum(launch.processes_per_node(wanted)),
-            hold=launch.ports_to_hold(wanted, node),
+            processes=sum(launch.processes_per_node(distribution)),
+            hold=launch.ports_to_hold(distribution, node),
             others_ended=_others_ended(record, node),
             ended_well=record.outcome is not None and record.outcome.kind == "completed",
-            mpi=self._mpi(record, places) if wanted.kind == "mpi" else None,
+            mpi=self._mpi(record, places) if distribution.kind == "mpi" else None,
             gpus=record.nodes[node].gpus or (),
-            peers=tuple(place.address for place in places) if launch.meets(wanted) else (),
+            peers=tuple(place.address for place in places) if launch.meets(distribution) else (),
         )
 
     def note_prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
         """Record that a node can start; its orders say when all of them can."""
         seen = self._record(run, node, attempt)
-        wanted = launch.ports_to_hold(seen.spec.distribution, node)
-        if len(ports) != wanted or not all(0 < port < 65536 for port in ports):
-            raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {wanted} of them")
+        port_count = launch.ports_to_hold(seen.spec.distribution, node)
+        if len(ports) != port_count or not all(0 < port < 65536 for port in ports):
+            raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {port_count} of them")
         self._orchestrator.tell(run, events.NodePrepared(node, ports), attempt, seen)
 
     def report(
@@ -171,8 +172,8 @@ class NodeService:
     def report_all(self, run: str, node: int, reports: Sequence[NodeReport], attempt: int | None = None) -> bool:
         """Take reports of an agent in order, all or none; return whether the agent must stop its ranks."""
         seen = self._record(run, node, attempt)
-        told = [(self._event(run, node, report), report.age) for report in reports]
-        return _must_stop(self._orchestrator.tell_all(run, told, attempt, seen))
+        dated = [(self._event(run, node, report), report.age) for report in reports]
+        return _must_stop(self._orchestrator.tell_all(run, dated, attempt, seen))
 
     def _event(self, run: str, node: int, report: NodeReport) -> events.Event:
         event, cause = report.event, report.cause
@@ -188,10 +189,10 @@ class NodeService:
         if report.host is not None:
             by_name["joined"] = events.NodeJoined(node, report.host.name, report.host.address, report.host.info)
         if event not in by_name:
-            known = ", ".join(
+            names = ", ".join(
                 [*(name for name in by_name if name not in ("failed", "lost")), "failed and lost (with a cause)"]
             )
-            raise InvalidInput(f"node event {event!r} is unknown", f"the events are {known}")
+            raise InvalidInput(f"node event {event!r} is unknown", f"the events are {names}")
         return by_name[event]
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
@@ -225,7 +226,8 @@ class NodeService:
             return DEFAULT_LOG_SIZE
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
-        home, access = self._store.runs.home(record.id), self._jobs.access(record)
+        home = self._store.runs.home(record.id)
+        access = self._jobs.access(record)
         azure = azure_variables.job_variables(
             record.id, record.spec, home, access.endpoint, access.token, access.expires, node
         )
@@ -234,10 +236,6 @@ class NodeService:
     def _mpi(self, record: RunRecord, places: tuple[NodePlace, ...]) -> MpiOrders:
         secret = self._store.secrets.derive(f"mpi:{record.id}:{record.attempt}")
         return MpiOrders(places, record.spec.distribution.processes_per_node, secret)
-
-    def _shipped(self, run: str) -> dict[str, Any]:
-        journals = {f"{run}/{name}": size for name, size in self._store.metrics.sizes(run).items()}
-        return {"logs": self._store.logs.sizes(run), "journals": journals}
 
 
 def _with_gpus(record: RunRecord, ranks: tuple[RankPlan, ...]) -> tuple[RankPlan, ...]:

@@ -96,34 +96,34 @@ class Notifications:
         return {name: _try(name, settings, Message(text, {"test": True})) for name in _channels(settings)}
 
     def _settings(self) -> dict[str, str]:
-        found = read_section(self._home, NOTIFICATIONS)
-        check_notifications(self._home / NAME, found)
-        return found
+        settings = read_section(self._home, NOTIFICATIONS)
+        check_notifications(self._home / NAME, settings)
+        return settings
 
     def _send_all(self, settings: Mapping[str, str], message: Message) -> None:
-        left = _channels(settings)
+        channels = _channels(settings)
         for attempt in range(TRIES):
             if attempt and self._stopping.wait(self._pause_seconds * attempt):
                 return
-            errors = {name: _try(name, settings, message) for name in left}
-            left = [name for name, error in errors.items() if error is not None]
-            for name in left:
+            errors = {name: _try(name, settings, message) for name in channels}
+            channels = [name for name, error in errors.items() if error is not None]
+            for name in channels:
                 log.warning("notification by %s failed (try %d of %d): %s", name, attempt + 1, TRIES, errors[name])
-            if not left:
+            if not channels:
                 return
 
 
-def check_notifications(path: Path, given: Mapping[str, str]) -> None:
+def check_notifications(path: Path, settings: Mapping[str, str]) -> None:
     """Refuse unknown names and values of `[notifications]`."""
-    for name in given:
+    for name in settings:
         if name not in NAMES:
             raise InvalidInput(f"{path} has [notifications] {name}, which is unknown", f"use {', '.join(NAMES)}")
-    if given.get("send", SEND[0]) not in SEND:
-        raise InvalidInput(f"{path} has [notifications] send = {given['send']}", f"use one of {', '.join(SEND)}")
+    if settings.get("send", SEND[0]) not in SEND:
+        raise InvalidInput(f"{path} has [notifications] send = {settings['send']}", f"use one of {', '.join(SEND)}")
     for name in ("webhook", "slack"):
-        if name in given and urllib.parse.urlsplit(given[name]).scheme not in ("http", "https"):
+        if name in settings and urllib.parse.urlsplit(settings[name]).scheme not in ("http", "https"):
             raise InvalidInput(f"{path} has [notifications] {name} without http(s)://", "give the whole address")
-    if urllib.parse.urlsplit(given.get("smtp", "smtp://")).scheme not in ("smtp", "smtps"):
+    if urllib.parse.urlsplit(settings.get("smtp", "smtp://")).scheme not in ("smtp", "smtps"):
         raise InvalidInput(f"{path} has [notifications] smtp without smtp(s)://", "use smtp://host:587")
 
 
@@ -175,14 +175,6 @@ def _run_command(settings: Mapping[str, str], message: Message) -> None:
         raise Unavailable(f"exit code {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
 
 
-def _call_webhook(settings: Mapping[str, str], message: Message) -> None:
-    _post(settings["webhook"], {"text": message.text, **message.facts})
-
-
-def _call_slack(settings: Mapping[str, str], message: Message) -> None:
-    _post(settings["slack"], {"text": message.text})
-
-
 def _post(address: str, document: Mapping[str, Any]) -> None:
     body = json.dumps(document).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json"})
@@ -210,7 +202,7 @@ def _send_email(settings: Mapping[str, str], message: Message) -> None:
 
 _SENDERS: dict[str, Callable[[Mapping[str, str], Message], None]] = {
     "command": _run_command,
-    "webhook": _call_webhook,
-    "slack": _call_slack,
+    "webhook": lambda settings, message: _post(settings["webhook"], {"text": message.text, **message.facts}),
+    "slack": lambda settings, message: _post(settings["slack"], {"text": message.text}),
     "email": _send_email,
 }

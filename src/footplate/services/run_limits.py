@@ -30,7 +30,7 @@ class RunLimits:
         if spec.parent is not None:
             self.check_claim(submitter, spec.parent)
         for each in _with_children(spec):
-            for name in self._datastores.named_by(each):
+            for name in self._datastores.list_named(each):
                 self._datastores.check_open(submitter, name)
         self._check_logins(submitter, spec, brought)
 
@@ -57,9 +57,9 @@ class RunLimits:
         record = self._store.runs.record(submitter)
         own = stored.named_in([to_json(record.spec.environment), self._lock(record.lock)])
         for each in _with_children(spec):
-            wanted = stored.named_in([to_json(each.environment), self._lock(each.lock)])
+            needed = stored.named_in([to_json(each.environment), self._lock(each.lock)])
             for address in {
-                *wanted.by_address,
+                *needed.by_address,
                 *(stored.by_address.keys() & brought.by_address),
             } - own.by_address.keys():
                 if brought.by_address.get(address) != stored.by_address[address]:

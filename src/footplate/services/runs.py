@@ -60,15 +60,15 @@ class RunService:
         a run whose lock is known need not wait for that.
         """
         check_run_id(run)
-        spec, found = extract_run_logins(spec)
+        spec, logins = extract_run_logins(spec)
         if self._is_known(run, workspace, spec):
             return
         self._check(workspace, spec)
         if submitter is not None:
-            self._limits.check_submission(submitter, spec, found)
-        self._store.logins.put(found.by_address)
-        warnings, now = self._warnings(workspace, spec), time.time()
-        record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=now, warnings=warnings)
+            self._limits.check_submission(submitter, spec, logins)
+        self._store.logins.put(logins.by_address)
+        warnings = self._warnings(workspace, spec)
+        record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=time.time(), warnings=warnings)
         first: list[events.Event] = [events.RunSubmitted(created_by)]
         if kind_of(spec).has_nodes and (lock := spec.lock or lock):
             first.append(events.EnvironmentLocked(lock, self._store.locks.get(lock).warnings))
@@ -81,10 +81,10 @@ class RunService:
 
     def _is_known(self, run: str, workspace: str, spec: RunSpec) -> bool:
         try:
-            known = self._store.runs.record(run)
+            stored = self._store.runs.record(run)
         except NotFound:
             return False
-        if known.workspace == workspace and to_json(known.spec) == to_json(spec):
+        if stored.workspace == workspace and to_json(stored.spec) == to_json(spec):
             return True
         raise Conflict(f"there is a run {run!r} already, and it is another one", "choose another run id")
 
@@ -196,8 +196,9 @@ class RunService:
 
     def cancel(self, run: str, by: str = "", reason: str = "") -> RunView:
         self._orchestrator.tell(run, events.RunCancelRequested(by, reason))
-        for child in self._unfinished_children(run):
-            self.cancel(child, by, f"its parent {run} was canceled")
+        for child in self._store.runs.children(run):
+            if child.stage is not Stage.ENDED:
+                self.cancel(child.id, by, f"its parent {run} was canceled")
         return self.view(run)
 
     def restart(self, run: str, attempt: int, by: str = "", reason: str = "") -> RunView:
@@ -213,9 +214,6 @@ class RunService:
         message = cause.message or "marked as failed by its user"
         self._orchestrator.tell(run, events.RunFailed(replace(cause, message=message)))
         return self.view(run)
-
-    def _unfinished_children(self, run: str) -> list[str]:
-        return [child.id for child in self._store.runs.children(run) if child.stage is not Stage.ENDED]
 
 
 def _check_parent(parent: RunRecord, workspace: str, spec: RunSpec) -> None:

@@ -44,6 +44,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple, cast
 
 from footplate import environ
 from footplate.data import cache_limit
@@ -102,19 +103,19 @@ class Settings:
 
 def read_settings(home: Path) -> Settings:
     """Return the settings of the file, or the defaults without one. An unknown value is refused with the known ones."""
-    path, parser = home / NAME, _parse(home / NAME)
-    found: dict[str, str] = {}
+    path = home / NAME
+    parser = _parse(path)
+    values: dict[str, str] = {}
     for section in parser.sections():
         if section == cache_limit.SECTION:  # read by processes that move data on this machine; only checked here
             cache_limit.read_limit(str(path), dict(parser.items(section)))
         elif section not in (STORE, ENGINES, SAMPLERS, NOTIFICATIONS):
             for name, value in parser.items(section):
-                found[name] = _check(path, section, name, value.strip())
-    _full_disk_seconds(path, found.get("full_disk_seconds"))
-    _direct_outputs(path, found.get("direct_outputs"))
-    _gateway_memory(path, found.get("gateway_memory"))
-    _log_size(path, found.get("log_size"))
-    return Settings(**found)
+                values[name] = _check(path, section, name, value.strip())
+    _full_disk_seconds(path, values.get("full_disk_seconds"))
+    for name in _SIZES:
+        _size(path, name, values.get(name))
+    return Settings(**values)
 
 
 def read_engines(home: Path) -> dict[str, str]:
@@ -150,46 +151,47 @@ def read_full_disk_seconds(home: Path) -> float | None:
     return _full_disk_seconds(home / NAME, read_section(home, "jobs").get("full_disk_seconds"))
 
 
+class _SizeRule(NamedTuple):
+    section: str
+    least: int
+    hint: str
+
+
+_SIZES = {
+    "direct_outputs": _SizeRule("jobs", 0, "use a size such as 64 MiB, or none"),
+    "gateway_memory": _SizeRule("services", LEAST_GATEWAY_MEMORY, "use a size of 1 MiB or more, such as 256 MiB"),
+    "log_size": _SizeRule("services", LEAST_LOG_SIZE, "use a size of 1 MiB or more, such as 100 MiB, or none"),
+}
+
+
 def read_direct_outputs(home: Path) -> int | None:
     """Return the size from which on nodes upload files directly to the object store; None: never."""
-    return _direct_outputs(home / NAME, read_section(home, "jobs").get("direct_outputs"))
-
-
-def _direct_outputs(path: Path, value: str | None) -> int | None:
-    text = Settings.direct_outputs if value is None else value
-    if text.lower() == "none":
-        return None
-    size = cache_limit.read_size(text)
-    if size is None:
-        raise InvalidInput(f"{path} says direct_outputs = {value}", "use a size such as 64 MiB, or none")
-    return size
+    return _read_size(home, "direct_outputs")
 
 
 def read_gateway_memory(home: Path) -> int:
     """Return the bytes that bodies and unread answers of web services may take."""
-    return _gateway_memory(home / NAME, read_section(home, "services").get("gateway_memory"))
-
-
-def _gateway_memory(path: Path, value: str | None) -> int:
-    size = cache_limit.read_size(Settings.gateway_memory if value is None else value)
-    if size is None or size < LEAST_GATEWAY_MEMORY:
-        raise InvalidInput(f"{path} says gateway_memory = {value}", "use a size of 1 MiB or more, such as 256 MiB")
-    return size
+    return cast("int", _read_size(home, "gateway_memory"))
 
 
 def read_log_size(home: Path) -> int | None:
     """Return the bytes that the log of a replica of a web service may have; None: any number."""
-    return _log_size(home / NAME, read_section(home, "services").get("log_size"))
+    return _read_size(home, "log_size")
 
 
-def _log_size(path: Path, value: str | None) -> int | None:
-    if value is None:
-        return DEFAULT_LOG_SIZE
-    if value.lower() == "none":
+def _read_size(home: Path, name: str) -> int | None:
+    return _size(home / NAME, name, read_section(home, _SIZES[name].section).get(name))
+
+
+def _size(path: Path, name: str, value: str | None) -> int | None:
+    """Return a size in bytes, that of the default settings if there is no value; None for `none`, where allowed."""
+    rule = _SIZES[name]
+    text: str = getattr(Settings, name) if value is None else value
+    if rule.hint.endswith("or none") and text.lower() == "none":
         return None
-    size = cache_limit.read_size(value)
-    if size is None or size < LEAST_LOG_SIZE:
-        raise InvalidInput(f"{path} says log_size = {value}", "use a size of 1 MiB or more, such as 100 MiB, or none")
+    size = cache_limit.read_size(text)
+    if size is None or size < rule.least:
+        raise InvalidInput(f"{path} says {name} = {value}", rule.hint)
     return size
 
 
@@ -211,18 +213,19 @@ def _full_disk_seconds(path: Path, value: str | None) -> float | None:
 
 def read_store(home: Path) -> StoreSpec | None:
     """Return the store that `[store]` describes, for the built-in datastores of all workspaces."""
-    path, parser = home / NAME, _parse(home / NAME)
+    path = home / NAME
+    parser = _parse(path)
     if not parser.has_section(STORE):
         return None
-    given = {name: value.strip() for name, value in parser.items(STORE)}
-    kind = given.pop("kind", "")
+    fields = {name: value.strip() for name, value in parser.items(STORE)}
+    kind = fields.pop("kind", "")
     if kind not in STORES:
         raise InvalidInput(f"{path} has a [store] of the kind {kind!r}", f"use one of {', '.join(STORES)}")
     secrets = credential_fields(kind)
     spec = StoreSpec(
         kind,
-        {name: value for name, value in given.items() if name not in secrets},
-        {name: value for name, value in given.items() if name in secrets},
+        {name: value for name, value in fields.items() if name not in secrets},
+        {name: value for name, value in fields.items() if name in secrets},
     ).check()
     if spec.credentials and path.stat().st_mode & 0o077:
         raise NotAllowed(f"{path} holds credentials and is open to other users", f"close it with: chmod 600 {path}")
@@ -242,25 +245,25 @@ def _parse(path: Path) -> configparser.ConfigParser:
     return parser
 
 
-def workshop_of(home: Path, logins: Mapping[str, str], node: NodeKind | None = None) -> ResolverSettings:
+def read_resolver_settings(home: Path, logins: Mapping[str, str], node: NodeKind | None = None) -> ResolverSettings:
     """Return where and by which rules environments of this home are built: for nodes of a kind, or for this machine."""
-    known = read_settings(home)
-    rules = (known.interpreters, known.conda, known.containers, known.image)
+    settings = read_settings(home)
+    rules = (settings.interpreters, settings.conda, settings.containers, settings.image)
     no_gpu = not (machine_has_gpu() if node is None else node.gpu)
-    cpu_builds = no_gpu if known.builds == "auto" else known.builds == "cpu"
-    indexes = _indexes(home / NAME, known.indexes)
-    torch_index = _torch_index(home / NAME, known.torch_cpu_index, indexes)
+    cpu_builds = no_gpu if settings.builds == "auto" else settings.builds == "cpu"
+    indexes = _indexes(home / NAME, settings.indexes)
+    torch_index = _torch_index(home / NAME, settings.torch_cpu_index, indexes)
     return ResolverSettings(home / "environments", *rules, Logins(logins), cpu_builds, indexes, torch_index, node)
 
 
 def _indexes(path: Path, value: str) -> tuple[str, ...]:
     """Return the addresses that environments may name: any, none but those of the machine (own), or a list."""
-    found = tuple(value.replace(",", " ").split())
-    if found not in (("any",), ("own",)) and not (found and all("://" in each for each in found)):
+    addresses = tuple(value.replace(",", " ").split())
+    if addresses not in (("any",), ("own",)) and not (addresses and all("://" in each for each in addresses)):
         raise InvalidInput(
             f"{path} says indexes = {value}", "use any, own, or addresses such as https://pypi.org/simple"
         )
-    return found
+    return addresses
 
 
 def _torch_index(path: Path, value: str, indexes: tuple[str, ...]) -> str:
@@ -277,9 +280,10 @@ def _torch_index(path: Path, value: str, indexes: tuple[str, ...]) -> str:
 def _check(path: Path, section: str, name: str, value: str) -> str:
     names = KNOWN.get(section, {})
     if name not in names:
-        known = ", ".join(f"[{s}] {n}" for s, all_names in KNOWN.items() for n in all_names)
-        known += f", [{cache_limit.SECTION}] {cache_limit.NAME}"
-        raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", f"the settings are: {known}")
+        choices = [f"[{each}] {name}" for each, settings in KNOWN.items() for name in settings]
+        choices.append(f"[{cache_limit.SECTION}] {cache_limit.NAME}")
+        hint = f"the settings are: {', '.join(choices)}"
+        raise InvalidInput(f"{path} has a setting [{section}] {name}, which is unknown", hint)
     if not names[name]:
         return value
     if value.lower() not in names[name]:

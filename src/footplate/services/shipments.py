@@ -23,7 +23,8 @@ class ShipmentService:
     def take(self, run: str, node: int, shipment: Shipment) -> ShipmentReply:
         """Take the pieces, then the reports. It may be repeated: each part changes nothing when it is known already."""
         self._nodes.heartbeat(run, node, shipment.attempt)
-        stored, done = 0, (_DONE,) if shipment.is_last else ()
+        stored = 0
+        done = (_DONE,) if shipment.is_last else ()
         try:
             stored = self._store_pieces(run, shipment.pieces)
         finally:  # what has happened is recorded also if the disk is full
@@ -34,11 +35,11 @@ class ShipmentService:
     def _store_pieces(self, run: str, pieces: Sequence[FilePiece]) -> int:
         """Store pieces up to the first that is refused; return how many."""
         for number, piece in enumerate(pieces):
-            if not self._is_stored(run, piece):
+            if not self._store(run, piece):
                 return number
         return len(pieces)
 
-    def _is_stored(self, run: str, piece: FilePiece) -> bool:
+    def _store(self, run: str, piece: FilePiece) -> bool:
         """Store a piece; return False if it is refused: sent by itself, it gets the error as its response."""
         try:
             if piece.stream == LOG:

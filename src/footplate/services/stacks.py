@@ -19,7 +19,7 @@ _WITH_RANKS = (NodeState.RUNNING, NodeState.ATTENDING)
 
 @dataclass
 class _Question:
-    asked: float
+    opened: float
     nodes: tuple[int, ...]
     answers: dict[int, tuple[ProcessStacks, ...]] = field(default_factory=dict[int, "tuple[ProcessStacks, ...]"])
 
@@ -36,25 +36,25 @@ class StackService:
     def ask(self, run: str, key: str) -> RunStacks:
         """Open a request, or return the answers to this `key` so far."""
         with self._guard:
-            known = self._questions.get((run, key))
-        if known is None:
-            known = _Question(time.monotonic(), self._nodes(run))
+            question = self._questions.get((run, key))
+        if question is None:
+            question = _Question(time.monotonic(), self._nodes(run))
             with self._guard:
                 self._forget_old()
-                known = self._questions.setdefault((run, key), known)
-        answers = dict(known.answers)
-        missing = tuple(node for node in known.nodes if node not in answers)
+                question = self._questions.setdefault((run, key), question)
+        answers = dict(question.answers)
+        missing = tuple(node for node in question.nodes if node not in answers)
         if missing:  # a node that has ended since will not answer
             still = self._nodes(run) if not answers else _with_ranks(self._store.runs.record(run))
             missing = tuple(node for node in missing if node in still)
-        return RunStacks(run, missing, tuple(each for _, found in sorted(answers.items()) for each in found))
+        return RunStacks(run, missing, tuple(each for _, processes in sorted(answers.items()) for each in processes))
 
     def open_questions(self, run: str, node: int) -> list[str]:
         with self._guard:
             return [
                 key
-                for (asked_of, key), question in self._questions.items()
-                if asked_of == run and node in question.nodes and node not in question.answers
+                for (about, key), question in self._questions.items()
+                if about == run and node in question.nodes and node not in question.answers
             ]
 
     def answer(self, run: str, node: int, key: str, processes: tuple[ProcessStacks, ...]) -> None:
@@ -75,7 +75,7 @@ class StackService:
         return nodes
 
     def _forget_old(self) -> None:
-        old = [key for key, question in self._questions.items() if time.monotonic() - question.asked > KEEP_SECONDS]
+        old = [key for key, question in self._questions.items() if time.monotonic() - question.opened > KEEP_SECONDS]
         for key in old:
             del self._questions[key]
 

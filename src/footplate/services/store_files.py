@@ -79,14 +79,15 @@ class StoreFileService:
         """Store a piece of a file of `size` bytes. `upload` identifies the upload."""
         if offset + len(data) > size:
             raise InvalidInput(f"the piece ends at byte {offset + len(data)} of {size}", "send no more than the size")
-        store, target = self._open(workspace, name), check_name(path)
+        store = self._open(workspace, name)
+        target = check_name(path)
         coming = self._store.datastores.coming(workspace, name)
         aside = coming / _key(target, upload, size)
         with self._locks.hold(str(aside)):
             if offset == 0 and not data:
                 _sweep(coming)
-            if known := _taken(store, target, aside):
-                return Received(size, known)
+            if complete := _find_complete(store, target, aside):
+                return Received(size, complete)
             come = append_files.append(aside, offset, data)
             if come < size:
                 return Received(come)
@@ -113,10 +114,11 @@ def _done(aside: Path) -> Path:
     return aside.with_suffix(".done")
 
 
-def _taken(store: ConfinedFolder, path: str, aside: Path) -> StoreEntry | None:
+def _find_complete(store: ConfinedFolder, path: str, aside: Path) -> StoreEntry | None:
     """Return the file that this upload has become, as long as nobody has changed it since."""
     with contextlib.suppress(FileNotFoundError, NotFound):
-        etag, entry = _done(aside).read_text(), store.stat(path)
+        etag = _done(aside).read_text()
+        entry = store.stat(path)
         return entry if entry.etag == etag else None
     return None
 

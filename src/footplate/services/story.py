@@ -20,8 +20,8 @@ def line(record: RunRecord, event: Event, now: float) -> StoryLine:
 def _decision(decision: GroupDecision) -> dict[str, Any]:
     """Return the notes and orders of a decision. State and specs are left out: the record has the latest of them."""
     orders = {"submit": decision.submit, "cancel": decision.cancel, "restart": decision.restart}
-    given = {verb: [order.key for order in ordered] for verb, ordered in orders.items() if ordered}
-    return {**given, **({"notes": to_json(decision.notes)} if decision.notes else {})}
+    keys = {verb: [order.key for order in ordered] for verb, ordered in orders.items() if ordered}
+    return {**keys, **({"notes": to_json(decision.notes)} if decision.notes else {})}
 
 
 def _text(record: RunRecord, event: Event) -> str:
@@ -33,16 +33,17 @@ def _text(record: RunRecord, event: Event) -> str:
 
 def lines(before: RunRecord, after: RunRecord, event: Event, now: float) -> list[StoryLine]:
     """Return the line of an event, and a line for the attempt that begins because of it."""
-    found = [line(after, event, now)]
+    story = [line(after, event, now)]
     if after.attempt > before.attempt:
         data = {"attempt": after.attempt}
         text = _attempt_text(after, by_itself=not isinstance(event, events.RunRestarted))
-        found.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), text, data))
-    return found
+        story.append(StoryLine(after.version, now, events.ATTEMPT_STARTED, run_status.status(after), text, data))
+    return story
 
 
 def _attempt_text(record: RunRecord, by_itself: bool) -> str:
-    text, limit = f"attempt {record.attempt} begins", record.spec.max_attempts
+    text = f"attempt {record.attempt} begins"
+    limit = record.spec.max_attempts
     if by_itself:
         text += " by itself" + (f", of at most {limit}" if limit is not None else "")
     if record.wake_at is not None and record.waiting is not None:

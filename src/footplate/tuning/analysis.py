@@ -18,12 +18,12 @@ _FEWEST = 4
 
 
 def analyze(spec: SweepSpec, trials: Sequence[TrialView]) -> SweepAnalysis:
-    known = [trial for trial in trials if trial.values]
-    importance, note = _importance(spec, known)
+    complete = [trial for trial in trials if trial.values]
+    importance, note = _importance(spec, complete)
     return SweepAnalysis(
-        trials=tuple(trial.number for trial in known),
-        best=tuple(trial.number for trial in known if trial.is_best),
-        axes=(*(_parameter(spec, name, known) for name in spec.space), *_objectives(spec, known)),
+        trials=tuple(trial.number for trial in complete),
+        best=tuple(trial.number for trial in complete if trial.is_best),
+        axes=(*(_parameter(spec, name, complete) for name in spec.space), *_objectives(spec, complete)),
         importance=importance,
         note=note,
     )
@@ -51,11 +51,11 @@ def _bounds(kind: str, arguments: list[Any]) -> tuple[float, ...]:
 
 
 def _objectives(spec: SweepSpec, trials: Sequence[TrialView]) -> list[Axis]:
-    found: list[Axis] = []
+    axes: list[Axis] = []
     for index, objective in enumerate(spec.objectives):
         values = tuple(trial.values[index] for trial in trials)
-        found.append(Axis(objective.metric, values, min(values, default=None), max(values, default=None)))
-    return found
+        axes.append(Axis(objective.metric, values, min(values, default=None), max(values, default=None)))
+    return axes
 
 
 def _importance(spec: SweepSpec, trials: Sequence[TrialView]) -> tuple[dict[str, float], str | None]:
@@ -70,5 +70,5 @@ def _importance(spec: SweepSpec, trials: Sequence[TrialView]) -> tuple[dict[str,
     measures = cast("Any", importlib.import_module("optuna.importance"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "experimental" is not news to the people who read a plot
-        found = measures.get_param_importances(sampler.study, evaluator=measures.PedAnovaImportanceEvaluator())
-    return {name: float(share) for name, share in found.items()}, None
+        shares = measures.get_param_importances(sampler.study, evaluator=measures.PedAnovaImportanceEvaluator())
+    return {name: float(share) for name, share in shares.items()}, None

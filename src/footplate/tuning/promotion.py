@@ -43,7 +43,7 @@ def resume_paused(sweep: Sweep) -> None:
             _resume(sweep, number, f"trial {number} is promoted at interval {interval} and goes on")
 
 
-def _paused(sweep: Sweep) -> Iterator[tuple[int, Child]]:
+def _paused_trials(sweep: Sweep) -> Iterator[tuple[int, Child]]:
     """Yield trials that have ended because the policy paused them."""
     for number, trial in enumerate(sweep.trials.trials):
         child = sweep.children.get(str(number))
@@ -53,13 +53,13 @@ def _paused(sweep: Sweep) -> Iterator[tuple[int, Child]]:
 
 def _promotable(sweep: Sweep) -> list[int]:
     """Return the paused trials that are among the best of their rungs, those of the highest rung first."""
-    found: list[tuple[int, int, int]] = []
-    for number, _ in _paused(sweep):
+    candidates: list[tuple[int, int, int]] = []
+    for number, _ in _paused_trials(sweep):
         interval = sweep.trials.trials[number].paused_at
         best = find_promoted(sweep.spec.policy, str(number), interval, sweep.memory.history)
         if str(number) in best:
-            found.append((-interval, best.index(str(number)), number))
-    return [number for _, _, number in sorted(found)]
+            candidates.append((-interval, best.index(str(number)), number))
+    return [number for _, _, number in sorted(candidates)]
 
 
 def _resume(sweep: Sweep, number: int, line: str) -> None:
@@ -75,7 +75,7 @@ def _exploit(sweep: Sweep) -> None:
     """Resume or replace paused trials, those that are furthest behind first, once the population is complete."""
     if len(sweep.trials.draws) < most_draws(sweep.spec):
         return
-    waiting = sorted((sweep.trials.trials[number].paused_at, number) for number, _ in _paused(sweep))
+    waiting = sorted((sweep.trials.trials[number].paused_at, number) for number, _ in _paused_trials(sweep))
     for interval, number in waiting:
         if sweep.room <= 0:
             return
@@ -99,7 +99,8 @@ def _better(sweep: Sweep, number: int, interval: int) -> int | None:
 
 def _checkpoint(sweep: Sweep, number: int) -> int:
     """Return the interval at which a trial stored its outputs; 0 if it did not, or if it has nothing more to do."""
-    trial, child = sweep.trials.trials[number], sweep.children.get(str(number))
+    trial = sweep.trials.trials[number]
+    child = sweep.children.get(str(number))
     if child is None or child.status == "Completed":
         return 0
     return sweep.memory.history.length(str(number)) if child.has_ended else trial.resumed_at
@@ -124,13 +125,13 @@ def _generator(sweep: Sweep) -> random.Random:
 
 def explore(space: search_space.Space, values: dict[str, Any], generator: random.Random) -> dict[str, Any]:
     """Return parameters near these: each is changed a little, or drawn anew."""
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, expression in space.items():
-        applied = search_space.unconditional(name, expression, found)
+        applied = search_space.unconditional(name, expression, parameters)
         if applied is None:
             continue
         if name not in values or generator.random() < _RESAMPLED:
-            found[name] = search_space.draw_one(*applied, generator)
+            parameters[name] = search_space.draw_one(*applied, generator)
         else:
-            found[name] = search_space.perturb(*applied, values[name], generator)
-    return found
+            parameters[name] = search_space.perturb(*applied, values[name], generator)
+    return parameters

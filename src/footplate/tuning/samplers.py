@@ -105,7 +105,8 @@ class _Own:
     """A sampler that the owner of the server listed. Its errors, and values that cannot be stored, name the class."""
 
     def __init__(self, path: str, context: SamplerContext) -> None:
-        self._path, self._space = path, context.space
+        self._path = path
+        self._space = context.space
         with self._named("cannot be made"):
             self._sampler = _load(path)(context)
 
@@ -209,20 +210,20 @@ class OptunaSampler:
 
     def ask(self) -> dict[str, Any]:
         trial = self.study.ask()
-        drawn: dict[str, Any] = {}
-        self._trials.append((trial, drawn))
+        values: dict[str, Any] = {}
+        self._trials.append((trial, values))
         for name, expression in self._space.items():
-            applied = search_space.unconditional(name, expression, drawn)
+            applied = search_space.unconditional(name, expression, values)
             if applied is not None:
-                drawn[name] = _suggest(trial, name, *applied)
-        return drawn
+                values[name] = _suggest(trial, name, *applied)
+        return values
 
     def tell(self, number: int, result: TrialResult) -> None:
-        trial, drawn = self._trials[number]
+        trial, parameters = self._trials[number]
         values = None if result.values is None or any(map(math.isnan, result.values)) else result.values
         if number in self._told:
             if values is not None:
-                self._learn(PastTrial(drawn, values))
+                self._learn(PastTrial(parameters, values))
             return
         self._told.add(number)
         for index, violation in enumerate(result.violations):
@@ -235,16 +236,16 @@ class OptunaSampler:
     def _learn(self, past: PastTrial) -> None:
         """Add a trial of an earlier sweep; one that this space could not draw is left out."""
         applied = {
-            name: found
+            name: each
             for name, expression in self._space.items()
-            if (found := search_space.unconditional(name, expression, past.parameters)) is not None
+            if (each := search_space.unconditional(name, expression, past.parameters)) is not None
         }
-        internal = {name: _internal(*found, past.parameters.get(name)) for name, found in applied.items()}
+        internal = {name: _internal(*each, past.parameters.get(name)) for name, each in applied.items()}
         if any(name not in past.parameters or internal[name] is _CANNOT_BE_DRAWN for name in applied):
             return
         fixed = self._optuna.trial.FixedTrial(internal)
-        for name, found in applied.items():
-            _suggest(fixed, name, *found)
+        for name, each in applied.items():
+            _suggest(fixed, name, *each)
         make = self._optuna.trial.create_trial
         self.study.add_trial(make(params=fixed.params, distributions=fixed.distributions, values=list(past.values)))
 

@@ -151,7 +151,7 @@ def _decide(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, now: fl
     _tell_ended(sweep)
     over = _reason_to_end(sweep, state, event, now)
     if over is not None:
-        return _ended(sweep, state, over)
+        return _end(sweep, state, over)
     if isinstance(event, ChildMetricReported):
         _apply_policy(sweep, child_key(sweep.id, event.run), event.values)
     _retry(sweep, state)
@@ -159,14 +159,14 @@ def _decide(sweep: Sweep, state: dict[str, Any], event: ControllerEvent, now: fl
     _ask(sweep, state)
     submit = tuple(SubmitChild(str(n), _spec_of(sweep, n)) for n in sorted(sweep.memory.waiting))
     if not submit and not sweep.restart and not sweep.running:
-        return _ended(sweep, state, sweep_end.outcome(sweep.children))
+        return _end(sweep, state, sweep_end.outcome(sweep.children))
     return GroupDecision(
         state, submit, tuple(sweep.cancel), tuple(sweep.restart),
         wake_at=state["began"] + sweep.spec.max_seconds, notes=tuple(sweep.added), log=tuple(sweep.log),
     )  # fmt: skip
 
 
-def _ended(sweep: Sweep, state: dict[str, Any], outcome: Outcome) -> GroupDecision:
+def _end(sweep: Sweep, state: dict[str, Any], outcome: Outcome) -> GroupDecision:
     why = "" if outcome.cause is None else f": {outcome.cause.message}"
     log = (*sweep.log, f"the sweep ends as {outcome.kind}{why}")
     return GroupDecision(state, end=outcome, notes=tuple(sweep.added), log=log)
@@ -189,22 +189,22 @@ def _tell_ended(sweep: Sweep) -> None:
         if not child.has_ended or not sweep.counts(child) or sweep.trials.trials[int(key)].is_told:
             continue
         values, violations = best_values(sweep.spec, child.metrics)
-        shown = "no metric" if values is None else ", ".join(f"{value:.6g}" for value in values)
+        text = "no metric" if values is None else ", ".join(f"{value:.6g}" for value in values)
         note = {"tell": int(key), "values": values, "violations": violations}
-        sweep.note(f"trial {key} ended as {child.status}: {shown}", **note)
-        drawn = sweep.trials.trials[int(key)].drawn
-        if drawn is not None:
-            sweep.memory.sampler.tell(drawn, result_of(note))
+        sweep.note(f"trial {key} ended as {child.status}: {text}", **note)
+        draw = sweep.trials.trials[int(key)].draw
+        if draw is not None:
+            sweep.memory.sampler.tell(draw, result_of(note))
 
 
 def _unfinished(sweep: Sweep) -> list[str]:
     """Return the trials that failed, or were canceled with the sweep and not by the policy."""
-    left: list[str] = []
+    keys: list[str] = []
     for number, trial in enumerate(sweep.trials.trials):
         child = sweep.children.get(str(number))
         if child is not None and child.status in ("Failed", "Canceled") and not trial.stopped and not trial.paused_at:
-            left.append(child.key)
-    return left
+            keys.append(child.key)
+    return keys
 
 
 def _retry(sweep: Sweep, state: dict[str, Any]) -> None:
@@ -219,14 +219,14 @@ def _retry(sweep: Sweep, state: dict[str, Any]) -> None:
 
 def _ask(sweep: Sweep, state: dict[str, Any]) -> None:
     """Draw trials while there is room."""
-    spec, most = sweep.spec, promotion.most_draws(sweep.spec)
-    while sweep.room > 0 and len(sweep.trials.draws) < most and len(sweep.trials.trials) < spec.max_trials:
-        drawn = None if state.get("exhausted") else sweep.memory.sampler.ask()
-        if drawn is None:
+    most = promotion.most_draws(sweep.spec)
+    while sweep.room > 0 and len(sweep.trials.draws) < most and len(sweep.trials.trials) < sweep.spec.max_trials:
+        values = None if state.get("exhausted") else sweep.memory.sampler.ask()
+        if values is None:
             state["exhausted"] = True
             break
         number = len(sweep.trials.trials)
-        sweep.add_trial(f"trial {number} starts: {search_space.to_text(drawn)}", ask=drawn)
+        sweep.add_trial(f"trial {number} starts: {search_space.to_text(values)}", ask=values)
 
 
 def _apply_policy(sweep: Sweep, key: str, values: Sequence[float]) -> None:
@@ -265,14 +265,14 @@ def trial_spec(template: RunSpec, values: dict[str, Any]) -> RunSpec:
         if definition:  # scripts read a trial's arguments in get_details()["runDefinition"]
             definition = {**definition, "arguments": [*definition.get("arguments", ()), *arguments]}
     elif program is not None and program.command is not None:
-        program = replace(program, command=" ".join([program.command, *map(_quoted, arguments)]))
+        program = replace(program, command=" ".join([program.command, *map(_quote, arguments)]))
         if definition:
             definition = {**definition, "command": program.command}
     properties = {**template.properties, HYPERPARAMETERS: search_space.to_text(values)}
     return replace(template, program=program, properties=properties, definition=definition)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -32,9 +32,10 @@ def hopeless(
     for child in ended:
         cause = child.outcome.cause if child.outcome is not None else None
         words = " ".join([cause.message, *(cause.last_lines or ())]) if cause is not None else ""
-        hint = next((hint for known, hint in _ARGUMENT_ERRORS.items() if known in words), None)
+        hint = next((hint for error, hint in _ARGUMENT_ERRORS.items() if error in words), None)
         if hint is not None:
-            message = f"the script does not take the parameters of the sweep: {_argument_error(words)}"
+            error = words.partition("error: ")[2].strip()[:300]
+            message = f"the script does not take the parameters of the sweep: {error}"
             names = ", ".join(search_space.to_arguments(trials[int(child.key)])[::2])
             return Outcome("failed", Cause("bad_parameters", message, hint.format(names=names)))
         if child.status == "Completed":
@@ -54,10 +55,6 @@ def _missing(spec: SweepSpec, child: Child) -> str | None:
 def _has_numbers(logged: ChildMetric | None) -> bool:
     """Whether a metric was logged as numbers. NaN is one: a trial may diverge, and the next one need not."""
     return logged is not None and (logged.min is not None or logged.last is not None)
-
-
-def _argument_error(words: str) -> str:
-    return words[words.index("error: ") + len("error: ") :].strip()[:300]
 
 
 def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:

@@ -22,10 +22,10 @@ from footplate.tuning.samplers import Call, TrialResult
 
 @dataclass
 class TrialNotes:
-    """One trial: `drawn` counts the sampler's draws, and is None for a trial that the sampler does not know."""
+    """One trial: `draw` is its number among the draws of the sampler; None if the sampler does not know it."""
 
     parameters: dict[str, Any]
-    drawn: int | None = None
+    draw: int | None = None
     source: int | None = None  # the trial whose outputs it began with
     source_interval: int = 0
     attempt: int = 1  # the one whose end counts
@@ -55,7 +55,7 @@ class SweepNotes:
 
     def _ask(self, note: dict[str, Any]) -> None:
         self.calls.append(None)
-        self.trials.append(TrialNotes(note["ask"], drawn=len(self.draws)))
+        self.trials.append(TrialNotes(note["ask"], draw=len(self.draws)))
         self.draws.append(len(self.trials) - 1)
 
     def _copy(self, note: dict[str, Any]) -> None:
@@ -64,12 +64,13 @@ class SweepNotes:
     def _tell(self, note: dict[str, Any]) -> None:
         trial = self.trials[int(note["tell"])]
         trial.is_told = True
-        if trial.drawn is not None:
-            self.calls.append((trial.drawn, result_of(note)))
+        if trial.draw is not None:
+            self.calls.append((trial.draw, result_of(note)))
 
     def _stop(self, note: dict[str, Any]) -> None:
         trial = self.trials[int(note["stop"])]
-        trial.stopped, trial.paused_at = note["why"], 0
+        trial.stopped = note["why"]
+        trial.paused_at = 0
 
     def _pause(self, note: dict[str, Any]) -> None:
         self.trials[int(note["pause"])].paused_at = note["interval"]
@@ -80,7 +81,8 @@ class SweepNotes:
 
     def _retry(self, note: dict[str, Any]) -> None:
         trial = self.trials[int(note["retry"])]
-        trial.attempt, trial.is_told = note["attempt"], False
+        trial.attempt = note["attempt"]
+        trial.is_told = False
 
 
 def result_of(note: dict[str, Any]) -> TrialResult:

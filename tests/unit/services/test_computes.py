@@ -24,10 +24,10 @@ PAIR = Distribution("torch", node_count=2)
 
 def later(house: House, seconds: float) -> ComputeView:
     services, load_engine = house.services, lambda name: house.engine
-    lines = QueueReader(house.store, load_engine)
+    queues = QueueReader(house.store, load_engine)
     clock = lambda: time.time() + seconds  # noqa: E731
     listeners = Listeners("unix:///nowhere.sock")
-    computes = ComputeService(house.store, services.orchestrator, lines, house.home, listeners, load_engine, clock)
+    computes = ComputeService(house.store, services.orchestrator, queues, house.home, listeners, load_engine, clock)
     return computes.get(house.workspace, "warm")
 
 

@@ -9,7 +9,7 @@ from footplate.domain.node_kinds import NodeKind
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.machine import machine_has_gpu
 from footplate.errors import InvalidInput
-from footplate.services.settings import Settings, read_settings, workshop_of
+from footplate.services.settings import Settings, read_resolver_settings, read_settings
 from support.wheels import make_wheel
 
 from .conftest import House
@@ -65,21 +65,21 @@ def test_settings_of_environments_are_read_and_checked(tmp_path: Path) -> None:
 )
 def test_the_index_of_cpu_builds_of_torch(lines: str, index: str, tmp_path: Path) -> None:
     (tmp_path / "settings.ini").write_text(f"[environments]\n{lines}\n")
-    assert workshop_of(tmp_path, {}).torch_cpu_index == index
+    assert read_resolver_settings(tmp_path, {}).torch_cpu_index == index
 
 
 def test_an_index_of_cpu_builds_is_an_address(tmp_path: Path) -> None:
     (tmp_path / "settings.ini").write_text("[environments]\ntorch_cpu_index = yes\n")
     with pytest.raises(InvalidInput, match="torch_cpu_index = yes"):
-        workshop_of(tmp_path, {})
+        read_resolver_settings(tmp_path, {})
 
 
 @pytest.mark.parametrize("engines", ["", "[engines]\nother = package:Engine\n"])
 def test_builds_follow_the_machine_that_runs_them(engines: str, tmp_path: Path) -> None:
     (tmp_path / "settings.ini").write_text(engines)
     plain, with_gpu = NodeKind("x86_64", "2.36"), NodeKind("x86_64", "2.36", gpu=True)
-    assert workshop_of(tmp_path, {}, plain).cpu_builds
-    assert not workshop_of(tmp_path, {}, with_gpu).cpu_builds
-    assert workshop_of(tmp_path, {}).cpu_builds is not machine_has_gpu()
+    assert read_resolver_settings(tmp_path, {}, plain).cpu_builds
+    assert not read_resolver_settings(tmp_path, {}, with_gpu).cpu_builds
+    assert read_resolver_settings(tmp_path, {}).cpu_builds is not machine_has_gpu()
     (tmp_path / "settings.ini").write_text("[environments]\nbuilds = cpu\n")
-    assert workshop_of(tmp_path, {}, with_gpu).cpu_builds
+    assert read_resolver_settings(tmp_path, {}, with_gpu).cpu_builds

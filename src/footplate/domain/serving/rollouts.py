@@ -94,7 +94,7 @@ Seen = Mapping[int, VersionReport]
 def advance(record: EndpointRecord, seen: Seen, now: float) -> EndpointRecord:
     """Return the record after one look at the service; the same record if nothing changes."""
     if record.deleting:
-        versions = [_drain(v, now) if v.state in (STARTING, READY) else v for v in record.versions]
+        versions = [drain(v, now) if v.state in (STARTING, READY) else v for v in record.versions]
     else:
         versions = [_scale(v, seen.get(v.number, NOTHING), now) for v in _look_at_all(record, seen, now)]
     versions = [_stop_drained(record, v, seen.get(v.number, NOTHING), now) for v in versions]
@@ -178,10 +178,10 @@ def _replace(version: VersionRecord, by: VersionRecord, rollback: Rollback, now:
         return version
     if rollback.seconds > 0 and version.state == READY:
         return replace(version, weight=0.0, since=now)  # a standby
-    return _drain(version, now)
+    return drain(version, now)
 
 
-def _drain(version: VersionRecord, now: float) -> VersionRecord:
+def drain(version: VersionRecord, now: float) -> VersionRecord:
     return replace(version, state=DRAINING, weight=0.0, since=now)
 
 
@@ -217,13 +217,13 @@ def _share_when_ready(record: EndpointRecord, version: VersionRecord) -> float:
 def _drain_predecessor(version: VersionRecord, by: VersionRecord, now: float) -> VersionRecord:
     """Drain a version whose successor of the same name is ready."""
     same = version.spec.name == by.spec.name and version.number < by.number
-    return _drain(version, now) if by.state == READY and same and version.state in (STARTING, READY) else version
+    return drain(version, now) if by.state == READY and same and version.state in (STARTING, READY) else version
 
 
 def remove_version(record: EndpointRecord, number: int, now: float) -> EndpointRecord:
     """Return the record with a version that drains; the others divide its requests. One that has failed is over."""
     version = next(v for v in record.versions if v.number == number)
-    version = replace(version, state=STOPPED) if version.state == FAILED else _drain(version, now)
+    version = replace(version, state=STOPPED) if version.state == FAILED else drain(version, now)
     versions = fill([version if v.number == number else v for v in record.versions])
     settings = record.settings
     if settings.default_version is not None and settings.default_version == version.spec.name:
@@ -274,7 +274,7 @@ def _without_standbys(
     standbys = [v for v in versions if v.number in replaced and serves(v) and not v.weight]
     if not standbys or now - max(v.since for v in [*standbys, new]) <= rules.seconds:
         return versions
-    stopped = {v.number: _drain(v, now) for v in standbys}
+    stopped = {v.number: drain(v, now) for v in standbys}
     return [stopped.get(v.number, v) for v in versions]
 
 

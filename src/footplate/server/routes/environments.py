@@ -49,14 +49,14 @@ def get_environment(
 @requires(Right.READ_SERVER)
 def list_curated_environments(services: ServicesOf) -> Response:
     """List the curated environments."""
-    return answer_list(services.environments.curated())
+    return answer_list(services.environments.list_curated())
 
 
 @router.get("/curated-environments/{name}", response_model=CuratedView)
 @requires(Right.READ_SERVER)
 def get_curated_environment(name: str, services: ServicesOf) -> Response:
     """Return a curated environment."""
-    return answer(services.environments.curated_one(name))
+    return answer(services.environments.get_curated(name))
 
 
 @router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)

@@ -83,16 +83,16 @@ class ObjectBlobs:
     def _next_parts(self, digest: str, size: int) -> DirectUpload:
         spec, store = self._store()
         part_size = part_size_of(size)
-        wanted = {number: _length(number, size, part_size) for number in range(part_count(size, part_size))}
-        found = {entry.path: entry.size for page in store.list(digest) for entry in page}
-        missing = [number for number, length in wanted.items() if found.get(_name(digest, number)) != length]
+        lengths = {number: _length(number, size, part_size) for number in range(part_count(size, part_size))}
+        stored_sizes = {entry.path: entry.size for page in store.list(digest) for entry in page}
+        missing = [number for number, length in lengths.items() if stored_sizes.get(_name(digest, number)) != length]
         if not missing:
             self._records.add(digest, ObjectRecord(size, part_size, spec.kind, spec.location))
             return DirectUpload(stored=True)
         missing = missing[:_PARTS_AT_ONCE]
         urls = store.sign_puts([_name(digest, number) for number in missing], URL_SECONDS)
         parts = tuple(
-            UploadPart(url, number * part_size, wanted[number]) for number, url in zip(missing, urls, strict=True)
+            UploadPart(url, number * part_size, lengths[number]) for number, url in zip(missing, urls, strict=True)
         )
         return DirectUpload(False, parts, _AZURE_HEADERS if spec.kind in (AZURE_BLOB, ADLS_GEN2) else {})
 
@@ -106,12 +106,13 @@ class ObjectBlobs:
         record = self._found(digest)
         store = self._store_of(digest, record)
         first = store.read(_name(digest, 0))  # at once: a missing blob is an error, not a response that breaks off
-        return self._checked(digest, record, store, first)
+        return self._check_content(digest, record, store, first)
 
     def read_part(self, digest: str, offset: int, limit: int) -> Iterator[bytes]:
         """Return a part of a blob, which is not compared with the digest."""
         record = self._found(digest)
-        store, end = self._store_of(digest, record), min(offset + limit, record.size)
+        store = self._store_of(digest, record)
+        end = min(offset + limit, record.size)
         while offset < end:
             number, start = divmod(offset, record.part_size)
             data = store.read(_name(digest, number), start, min(end - offset, record.part_size - start))
@@ -126,17 +127,19 @@ class ObjectBlobs:
         if not blobs.has(digest) and self.has(digest):
             blobs.put_stream(digest, self.read(digest))
 
-    def _checked(self, digest: str, record: ObjectRecord, store: ObjectStore, first: bytes) -> Iterator[bytes]:
-        total, size, held = hashlib.sha256(), 0, first
+    def _check_content(self, digest: str, record: ObjectRecord, store: ObjectStore, first: bytes) -> Iterator[bytes]:
+        total = hashlib.sha256()
+        size = 0
+        piece = first
         for number in range(1, record.parts() + 1):
-            total.update(held)
-            size += len(held)
+            total.update(piece)
+            size += len(piece)
             if number < record.parts():
-                yield held
-                held = store.read(_name(digest, number))
+                yield piece
+                piece = store.read(_name(digest, number))
         if total.hexdigest() != digest:
             raise self._damage(digest, record, f"{size} bytes hash to {total.hexdigest()}")
-        yield held
+        yield piece
 
     def _damage(self, digest: str, record: ObjectRecord, problem: str) -> Broken:
         """Note the damage: the next upload of the same content goes to the server's own folder and replaces it."""
@@ -155,9 +158,9 @@ class ObjectBlobs:
     def collect_garbage(self, older_than: float, dry_run: bool, only: set[str] | None = None) -> CollectedGarbage:
         """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds; `only` these, or all."""
         limit = time.time() - older_than
-        known = [each for each in self._records.walk() if only is None or each[0] in only]
-        needed = needed_digests(self._storage.database, self._storage.blobs) if known else set[str]()
-        unneeded = [(digest, record, at) for digest, record, at in known if digest not in needed]
+        records = [each for each in self._records.walk() if only is None or each[0] in only]
+        needed = needed_digests(self._storage.database, self._storage.blobs) if records else set[str]()
+        unneeded = [(digest, record, at) for digest, record, at in records if digest not in needed]
         old = [(digest, record) for digest, record, at in unneeded if at < limit]
         recent = [record.size for _, record, at in unneeded if at >= limit]
         removed = [record.size for digest, record in old if dry_run or self._remove(digest, record, limit)]
@@ -215,8 +218,8 @@ class ObjectBlobs:
 
 def part_size_of(size: int) -> int:
     """Return the size of the objects of a blob: small ones, until there are very many of them."""
-    wanted = -(-part_count(size, _USUAL_PARTS) // _SMALLEST_PART) * _SMALLEST_PART
-    return max(_SMALLEST_PART, min(wanted, _LARGEST_PART))
+    usual = -(-part_count(size, _USUAL_PARTS) // _SMALLEST_PART) * _SMALLEST_PART
+    return max(_SMALLEST_PART, min(usual, _LARGEST_PART))
 
 
 def _length(number: int, size: int, part_size: int) -> int:

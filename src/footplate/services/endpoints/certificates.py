@@ -36,7 +36,7 @@ class Certificates:
         with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".new") as file:  # created with mode 0600
             file.write(content)
             file.flush()
-            expires = _checked(file.name, files)
+            expires = _check(file.name, files)
         fingerprint = hashlib.sha256(content).hexdigest()[:16]
         tls = ServiceTls(files.certificate, files.cname, fingerprint, expires)
         atomic_write(self.path(route, tls), content, durable=True, mode=0o600)
@@ -44,18 +44,18 @@ class Certificates:
 
     def forget(self, route: str, but: ServiceTls | None = None) -> None:
         """Remove the keys of a service, those included that were replaced, except the one in use."""
-        kept = None if but is None else self.path(route, but)
+        in_use = None if but is None else self.path(route, but)
         for path in self._folder.glob(f"{route}-{'[0-9a-f]' * 16}.pem"):
-            if path != kept:
+            if path != in_use:
                 path.unlink(missing_ok=True)
 
 
-def _checked(path: str, files: CertificateFiles) -> float:
+def _check(path: str, files: CertificateFiles) -> float:
     """Return when the certificate expires, after a handshake in memory with a client that trusts it."""
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        server.load_cert_chain(path, password=_no_password)
+        server.load_cert_chain(path, password=bytes)
         client.load_verify_locations(cadata=files.certificate)
     except (ssl.SSLError, ValueError) as error:
         reason = getattr(error, "reason", None) or str(error)
@@ -83,9 +83,5 @@ def _handshake(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None)
             side.do_handshake()
         except ssl.SSLWantReadError:
             waiting.append(side)
-    known = theirs.getpeercert() or {}
-    return float(ssl.cert_time_to_seconds(str(known["notAfter"])))
-
-
-def _no_password() -> bytes:
-    return b""
+    certificate = theirs.getpeercert() or {}
+    return float(ssl.cert_time_to_seconds(str(certificate["notAfter"])))

@@ -86,24 +86,24 @@ class EndpointService:
         """Create a service with its first version. The same key again returns the same service."""
         check_service_name(name)
         self._store.workspaces.get(workspace)
-        known = self._find(workspace, name)
-        if known is not None and any(v.run == _run_id(name, key) for v in known.versions):
-            return self.view(known)
-        if known is not None and overwrite and not known.deleting:
+        present = self._find(workspace, name)
+        if present is not None and any(v.run == _run_id(name, key) for v in present.versions):
+            return self.view(present)
+        if present is not None and overwrite and not present.deleting:
             return self.update(workspace, name, key, settings, version, goal, certificate=certificate)
         check_settings(settings)
         check_goal(goal)
-        version = self._checked(workspace, version)
+        version = self._check(workspace, version)
         now = time.time()
         route = self._free_route(workspace, name)
         settings = self._with_port(self._with_tls(route, settings, certificate, None), route)
         record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
         first = replace(_new_version(record, key, version, now), goal=100.0 if version.name is None else goal)
         record = replace(record, versions=(first,))
-        if known is not None and known.deleting:
+        if present is not None and present.deleting:
             raise Conflict(f"service {name!r} is being deleted", "try again when it is gone")
         self._store.endpoints.create(record, ServiceKeys(_new_key(), _new_key()))
-        self._changed(record)
+        self._announce(record)
         return self.view(record)
 
     def update(
@@ -123,7 +123,7 @@ class EndpointService:
         """
         check_goal(goal)
         settings = self._new_settings(workspace, name, settings, certificate)
-        checked = None if version is None else self._checked(workspace, version)
+        checked = None if version is None else self._check(workspace, version)
 
         def change(record: EndpointRecord, now: float) -> EndpointRecord:
             after = replace(record, settings=settings or record.settings, modified=now)
@@ -133,8 +133,10 @@ class EndpointService:
             new = _new_version(after, key, checked, now)
             new = replace(new, goal=0.0 if shadow else goal, shadow=shadow)
             check_new_version(after, new)
-            waiting = [_given_up(v, now) if _is_late(v, new) else v for v in after.versions]
-            after = replace(after, versions=(*waiting, new), cause=None)
+            # A version that has not become ready before the new one that replaces it is given up.
+            late = {v.number for v in after.versions if v.state == STARTING and v.spec.name == new.spec.name}
+            others = [rollouts.drain(v, now) if v.number in late else v for v in after.versions]
+            after = replace(after, versions=(*others, new), cause=None)
             check_default(after)
             return after
 
@@ -196,14 +198,14 @@ class EndpointService:
             record = self._store.endpoints.get(workspace, name)
             saved = self._store.endpoints.save(change(record, time.time()))
             if saved is not None:
-                self._changed(saved)
+                self._announce(saved)
                 return self.view(saved)
 
-    def _changed(self, record: EndpointRecord) -> None:
+    def _announce(self, record: EndpointRecord) -> None:
         self._publish(EndpointChanged(record.workspace, record.name))
         self._keeper.wake()
 
-    def _checked(self, workspace: str, spec: VersionSpec) -> VersionSpec:
+    def _check(self, workspace: str, spec: VersionSpec) -> VersionSpec:
         """Return the spec with the models that exist, or raise what is wrong with it."""
         check_version(spec)
         models = [self._models.get(workspace, *model_id(each)) for each in spec.models]
@@ -227,9 +229,9 @@ class EndpointService:
         if settings is None and certificate is None:
             return None
         record = self._store.endpoints.get(workspace, name)
-        wanted = settings or record.settings
-        check_settings(wanted)
-        changed = self._with_tls(record.route, wanted, certificate, record.settings.tls)
+        after = settings or record.settings
+        check_settings(after)
+        changed = self._with_tls(record.route, after, certificate, record.settings.tls)
         return self._with_port(changed, record.route, record.settings.port)
 
     def _with_tls(
@@ -246,14 +248,14 @@ class EndpointService:
         """Choose a port for a service that has one of its own, which is a local one or one with a certificate."""
         if settings.kind != "Local" and settings.tls is None:
             return replace(settings, port=None)
-        known = [record for record in self._store.endpoints.list() if record.route != route and not record.deleting]
-        others = {record.settings.port: record.name for record in known if record.settings.port is not None}
-        return replace(settings, port=choose_port(settings.port, before, others))
+        others = [record for record in self._store.endpoints.list() if record.route != route and not record.deleting]
+        ports = {record.settings.port: record.name for record in others if record.settings.port is not None}
+        return replace(settings, port=choose_port(settings.port, before, ports))
 
     def _free_route(self, workspace: str, name: str) -> str:
         """Return the name at the gateway: the service's own, or one with a suffix if another workspace has it."""
-        taken = {record.route for record in self._store.endpoints.list() if record.workspace != workspace}
-        return name if name not in taken else f"{name}-{hashlib.sha256(workspace.encode()).hexdigest()[:8]}"
+        foreign_routes = {record.route for record in self._store.endpoints.list() if record.workspace != workspace}
+        return name if name not in foreign_routes else f"{name}-{hashlib.sha256(workspace.encode()).hexdigest()[:8]}"
 
     # ── Look ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -292,21 +294,21 @@ class EndpointService:
     def logs(self, workspace: str, name: str, lines: int = 5000, version: int | None = None) -> ServiceLog:
         """Return the last lines that the replicas of a version wrote; by default of the newest version."""
         record = self._store.endpoints.get(workspace, name)
-        wanted = [v for v in record.versions if version in (None, v.number)]
-        if not wanted:
-            known = ", ".join(str(v.number) for v in record.versions)
-            raise NotFound(f"service {name!r} has no version {version}", f"its versions are {known}")
-        children = [child.id for child in self._runs.children(wanted[-1])]
+        matching = [v for v in record.versions if version in (None, v.number)]
+        if not matching:
+            numbers = ", ".join(str(v.number) for v in record.versions)
+            raise NotFound(f"service {name!r} has no version {version}", f"its versions are {numbers}")
+        children = [child.id for child in self._runs.children(matching[-1])]
         texts = [text for child in children if (text := self._log(child, lines))]
         return ServiceLog("\n".join(texts), tuple(line for child in children for line in self._cut_lines(child)))
 
     def _log(self, run: str, lines: int) -> str:
-        found: list[str] = []
+        log_lines: list[str] = []
         for path in LOGS:
             size = self._store.logs.size(run, path)
             data = self._store.logs.read(run, path, max(0, size - 400 * lines), 400 * lines)
-            found += data.decode("utf-8", "replace").splitlines()
-        return "\n".join(found[-lines:])
+            log_lines += data.decode("utf-8", "replace").splitlines()
+        return "\n".join(log_lines[-lines:])
 
     def _cut_lines(self, run: str) -> list[str]:
         """Return the first lines of logs that were too large, which say what was cut."""
@@ -363,16 +365,6 @@ def _new_version(record: EndpointRecord, key: str, spec: VersionSpec, now: float
     return VersionRecord(
         record.next_number, _run_id(record.name, key), spec, now, replicas=replicas, since=now, busy=now
     )
-
-
-def _is_late(version: VersionRecord, new: VersionRecord) -> bool:
-    """Whether a version has not become ready before the new one that replaces it."""
-    return version.state == STARTING and version.spec.name == new.spec.name
-
-
-def _given_up(version: VersionRecord, now: float) -> VersionRecord:
-    """Return a version that never became ready and that a newer one replaces."""
-    return replace(version, state="draining", weight=0.0, since=now)
 
 
 def _run_id(name: str, key: str) -> str:

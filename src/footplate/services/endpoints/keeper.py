@@ -81,18 +81,20 @@ class Keeper:
         if not records and not self._gateway.is_running():
             return None
         status = self._gateway.status()
-        left = [after for record in records if (after := self._look_at(record, status)) is not None]
-        self._gateway.write_routes({record.route: self._route(record) for record in left})
-        if left:
+        remaining = [after for record in records if (after := self._look_at(record, status)) is not None]
+        self._gateway.write_routes({record.route: self._route(record) for record in remaining})
+        if remaining:
             self._gateway.ensure()
         if self._gateway.is_current(status):
-            for record in left:
+            for record in remaining:
                 self._certificates.forget(record.route, but=record.settings.tls)
-        return LATER if all(rollouts.is_settled(record) for record in left) and self._all_ended(left) else SOON
+        over = [version for record in remaining for version in record.versions if version.state in OVER]
+        all_ended = all(version.run in self._ended for version in over)
+        return LATER if all(rollouts.is_settled(record) for record in remaining) and all_ended else SOON
 
     def _look_at(self, record: EndpointRecord, status: GatewayStatus | None) -> EndpointRecord | None:
         """Look at one service; return it as it is now, or None when it is deleted."""
-        seen = {version.number: self.sight(record, version, status) for version in record.versions}
+        seen = {version.number: self._observe(record, version, status) for version in record.versions}
         after = rollouts.advance(record, seen, time.time())
         if after is not record:
             after = self._store.endpoints.save(after)
@@ -112,7 +114,7 @@ class Keeper:
     def _announce(self, record: EndpointRecord) -> None:
         self._publish(EndpointChanged(record.workspace, record.name))
 
-    def sight(self, record: EndpointRecord, version: VersionRecord, status: GatewayStatus | None) -> VersionReport:
+    def _observe(self, record: EndpointRecord, version: VersionRecord, status: GatewayStatus | None) -> VersionReport:
         """Return what the runs and the gateway report about a version."""
         if version.state in OVER:
             return rollouts.NOTHING
@@ -126,7 +128,8 @@ class Keeper:
         routed = figures is not None or (status is not None and not followed)
         ended = self._runs.has_ended(version)
         if version.run in self._refused:
-            ended, cause = True, self._refused.pop(version.run)
+            ended = True
+            cause = self._refused.pop(version.run)
         return VersionReport(
             **vars(figures or VersionFigures()), failures=failures, cause=cause, ended=ended, routed=routed,
             followed=followed, waits=waits,
@@ -155,9 +158,6 @@ class Keeper:
             log.warning("service %s: %s", record.name, error.message)
             self._refused[version.run] = Cause("refused", error.message, error.hint)
 
-    def _all_ended(self, records: list[EndpointRecord]) -> bool:
-        return all(v.run in self._ended for record in records for v in record.versions if v.state in OVER)
-
     # ── Routes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _route(self, record: EndpointRecord) -> ServiceRoute:
@@ -174,7 +174,7 @@ class Keeper:
             limits=settings.limits,
             cors=settings.cors,
             tls=None if settings.tls is None else str(self._certificates.path(record.route, settings.tls)),
-            collect=str(self._files.collected(record)) if settings.collect_share else None,
+            collect=str(self._files.samples_path(record)) if settings.collect_share else None,
             collect_share=settings.collect_share,
             versions={str(v.number): self._version_route(record, v) for v in routed},
         )

@@ -50,7 +50,7 @@ class VersionFiles:
         short = hashlib.sha256(run.encode()).hexdigest()[:12]  # the path of a socket is at most 107 bytes long
         return str(self._root / "sockets" / f"{short}-{replica}.sock")
 
-    def collected(self, record: EndpointRecord) -> Path:
+    def samples_path(self, record: EndpointRecord) -> Path:
         """Return the file that samples of requests and responses are appended to."""
         return self._root / "collected" / f"{record.route}.jsonl"
 
@@ -127,7 +127,7 @@ class VersionFiles:
         """Remove what is left of a deleted service."""
         for version in record.versions:
             self.remove(version.run)
-        for path in (self.collected(record), Path(f"{self.collected(record)}{OLDER}")):
+        for path in (self.samples_path(record), Path(f"{self.samples_path(record)}{OLDER}")):
             path.unlink(missing_ok=True)
 
 

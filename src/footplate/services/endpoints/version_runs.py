@@ -134,12 +134,9 @@ class VersionRuns:
 
     def waiting(self, children: Sequence[Child]) -> str | None:
         """Return why replicas wait in the queue of their compute target; None if one of them has left it."""
-        reasons = [self._queue_reason(child.id) for child in children if not child.has_ended]
-        return next(iter(reasons), None) if all(reasons) else None
-
-    def _queue_reason(self, run: str) -> str | None:
-        waiting = self._runs.view(run).waiting
-        return None if waiting is None else waiting.reason
+        waits = [self._runs.view(child.id).waiting for child in children if not child.has_ended]
+        reasons = ["" if wait is None else wait.reason for wait in waits]
+        return reasons[0] if reasons and all(reasons) else None
 
     def has_ended(self, version: VersionRecord) -> bool:
         try:
@@ -153,7 +150,9 @@ class VersionRuns:
         latest = max(children, key=lambda child: child.attempt, default=None)
         if not count or latest is None:
             return count, self._outcome(version)
-        cause = self._last_cause(latest.id)
+        causes: list[dict[str, Any]] = [line.data["cause"] for line in self._store.runs.story(latest.id)
+                                        if line.data.get("cause")]  # fmt: skip
+        cause = _with_output(from_json(Cause, causes[-1])) if causes else None
         if cause is not None and not version.spec.gpus:
             cause = name_gpu_setting(cause)
         return count, cause or self._outcome(version)
@@ -164,21 +163,20 @@ class VersionRuns:
             return outcome.cause if outcome is not None else None
         return None
 
-    def _last_cause(self, run: str) -> Cause | None:
-        causes: list[dict[str, Any]] = [line.data["cause"] for line in self._store.runs.story(run)
-                                        if line.data.get("cause")]  # fmt: skip
-        return _with_output(from_json(Cause, causes[-1])) if causes else None
-
     # ── The spec ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _spec(self, record: EndpointRecord, version: VersionRecord) -> RunSpec:
-        spec, models = version.spec, [self._models.get(record.workspace, *pair) for pair in models_of(version)]
+        spec = version.spec
+        models = [self._models.get(record.workspace, *pair) for pair in models_of(version)]
         if spec.target is not None and self._is_elsewhere(record.workspace, spec.target):
-            target, snapshot = spec.target, self._files.pack(record, version, models)
+            target = spec.target
+            snapshot = self._files.pack(record, version, models)
             config = f"{PACKED}/config.json"
         else:
             self._files.prepare(record, version, models)
-            target, snapshot, config = SERVICES, spec.snapshot, str(self._files.config(version.run))
+            target = SERVICES
+            snapshot = spec.snapshot
+            config = str(self._files.config(version.run))
         command = f"exec python -m footplate.serving.worker {shlex.quote(config)}"
         replica = RunSpec(
             EXPERIMENT, type=RUN_TYPE, program=Program(command=command), target=target,
@@ -207,8 +205,8 @@ def name_gpu_setting(cause: Cause) -> Cause:
 def _with_output(cause: Cause) -> Cause:
     """Return the cause with the last line of the replica's output in its message: the exit code alone says little."""
     lines = [line.strip() for line in cause.last_lines if line.strip()]
-    said = next((line for line in reversed(lines) if not line.startswith("hint:")), None)
+    last_line = next((line for line in reversed(lines) if not line.startswith("hint:")), None)
     hint = next((line[len("hint:") :].strip() for line in reversed(lines) if line.startswith("hint:")), cause.hint)
-    if cause.exception is not None or said is None:
+    if cause.exception is not None or last_line is None:
         return cause
-    return replace(cause, message=f"{cause.message}: {said}", hint=hint)
+    return replace(cause, message=f"{cause.message}: {last_line}", hint=hint)

@@ -82,19 +82,21 @@ def _members() -> Iterator[tuple[str, Path]]:
             yield f"azureml/{path.relative_to(root).as_posix()}", path
 
     for name in AGENT_PACKAGES:
-        yield from sorted(_installed(name))
+        yield from sorted(_installed_files(name))
 
 
-def _installed(name: str) -> Iterator[tuple[str, Path]]:
+def _installed_files(name: str) -> Iterator[tuple[str, Path]]:
     """Yield the files of an installed distribution, in a directory that is named after the oldest Python it runs on."""
     try:
-        found = importlib.metadata.distribution(name)
+        distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return  # an extra that is not installed
-    stated = found.metadata.get_all("Requires-Python") or [""]  # a missing key is None or a KeyError, by the reader
-    oldest = re.search(r">=\s*(3\.\d+)", stated[0])
-    for file in found.files or ():
-        path = Path(str(found.locate_file(file)))
+    requirement = distribution.metadata.get_all("Requires-Python") or [
+        ""
+    ]  # a missing key is None or a KeyError, by the reader
+    oldest = re.search(r">=\s*(3\.\d+)", requirement[0])
+    for file in distribution.files or ():
+        path = Path(str(distribution.locate_file(file)))
         if ".." not in file.parts and file.suffix in (".py", ".so") and path.is_file():
             yield f"agent_packages/{oldest[1] if oldest else '3.6'}/{file.as_posix()}", path
 

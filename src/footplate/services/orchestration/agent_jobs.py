@@ -104,7 +104,8 @@ class AgentJobs:
 
     def access(self, record: RunRecord) -> ServerAccess:
         """Return how the agents and ranks of this run reach the server."""
-        engine, expires = self.engine_of(record.workspace, record.spec.target), time.time() + AZURE_LIFETIME
+        engine = self.engine_of(record.workspace, record.spec.target)
+        expires = time.time() + AZURE_LIFETIME
         token = self._tokens.token_of(record.id, record.attempt)
         endpoint = self._listeners.endpoint_for(engine)
         return ServerAccess(endpoint, token, expires, str(self._home) if engine.shares_home else None)

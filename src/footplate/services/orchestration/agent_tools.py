@@ -38,14 +38,14 @@ def distributions_of(module: str, node: NodePlatform) -> list[importlib.metadata
     """Return the distributions of a tool. Raise NotFound if the server lacks one, or none of its wheels fits."""
     if module not in TOOLS:
         raise NotFound(f"there is no tool {module!r}", f"the tools are {', '.join(sorted(TOOLS))}")
-    found: dict[str, importlib.metadata.Distribution] = {}
+    fitting: dict[str, importlib.metadata.Distribution] = {}
     waiting = [TOOLS[module]]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = _fitting(name, node)
-            waiting += [each.name for each in _requirements(found[name], node)]
-    return [found[name] for name in sorted(found)]
+        if name not in fitting:
+            fitting[name] = _find_fitting(name, node)
+            waiting += [each.name for each in _requirements(fitting[name], node)]
+    return [fitting[name] for name in sorted(fitting)]
 
 
 def make_tool(distributions: list[importlib.metadata.Distribution]) -> bytes:
@@ -68,8 +68,8 @@ def fits(tag: str, node: NodePlatform) -> bool:
 def _fits_python(interpreter: str, abi: str, node: NodePlatform) -> bool:
     if abi == "none":
         return "py3" in interpreter.split(".")
-    found = re.fullmatch(r"cp3(\d+)", interpreter)
-    oldest = (3, int(found[1])) if found else (99, 0)
+    match = re.fullmatch(r"cp3(\d+)", interpreter)
+    oldest = (3, int(match[1])) if match else (99, 0)
     return node.python >= oldest if abi == "abi3" else node.python == oldest
 
 
@@ -81,12 +81,12 @@ def _fits_machine(platform: str, node: NodePlatform) -> bool:
     return base in _OLD_NAMES and node.libc >= (2, _OLD_NAMES[base]) and node.machine == machine
 
 
-def _fitting(name: str, node: NodePlatform) -> importlib.metadata.Distribution:
+def _find_fitting(name: str, node: NodePlatform) -> importlib.metadata.Distribution:
     try:
-        found = importlib.metadata.distribution(name)
+        distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         raise NotFound(f"the server does not have {name}", "install it on the server or on the node") from None
-    tags = re.findall(r"^Tag: (\S+)", found.read_text("WHEEL") or "", re.MULTILINE)
+    tags = re.findall(r"^Tag: (\S+)", distribution.read_text("WHEEL") or "", re.MULTILINE)
     if not any(fits(tag, node) for tag in tags):
         python = ".".join(map(str, node.python))
         raise NotFound(
@@ -94,19 +94,20 @@ def _fitting(name: str, node: NodePlatform) -> importlib.metadata.Distribution:
             f"on {node.machine} with the C library {'.'.join(map(str, node.libc))}",
             f"install {name} on the node, or set the option python of the compute target",
         )
-    return found
+    return distribution
 
 
-def _requirements(found: importlib.metadata.Distribution, node: NodePlatform) -> list[Requirement]:
-    wanted = [Requirement(line) for line in found.requires or ()]
+def _requirements(distribution: importlib.metadata.Distribution, node: NodePlatform) -> list[Requirement]:
+    requirements = [Requirement(line) for line in distribution.requires or ()]
     python = ".".join(map(str, node.python))
     there = {"extra": "", "python_version": python, "python_full_version": f"{python}.0"}
-    return [each for each in wanted if each.marker is None or each.marker.evaluate(there)]
+    return [each for each in requirements if each.marker is None or each.marker.evaluate(there)]
 
 
-def _files(found: importlib.metadata.Distribution) -> Iterator[tuple[str, Path]]:
-    for file in found.files or ():
-        path, parts = Path(str(found.locate_file(file))), file.parts
+def _files(distribution: importlib.metadata.Distribution) -> Iterator[tuple[str, Path]]:
+    for file in distribution.files or ():
+        path = Path(str(distribution.locate_file(file)))
+        parts = file.parts
         name = f"bin/{parts[-1]}" if ".." in parts and parts[-2] == "bin" else file.as_posix()
         if ".." not in name and file.suffix != ".pyc" and path.is_file():
             yield name, path

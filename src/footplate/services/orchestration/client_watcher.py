@@ -86,15 +86,15 @@ class ClientWatcher:
     def _look(self) -> None:
         """End the runs whose process was gone at the last look as well: its last request may still be on its way."""
         silent = self._silent()
-        gone = {run for run, process in list(self._processes.items()) if run in silent or self._is_gone(process)}
-        for run in gone & self._suspects:
+        missing = {run for run, process in list(self._processes.items()) if run in silent or self._is_gone(process)}
+        for run in missing & self._suspects:
             try:
                 with contextlib.suppress(Conflict, NotFound):  # ended in the meantime
                     self._tell(run, events.RunFailed(self._cause(run, run in silent)))
                 self._forget(run)
             except FootplateError as error:
                 log.warning("cannot end run %s yet: %s", run, error.message)
-        self._suspects = gone
+        self._suspects = missing
 
     def _silent(self) -> set[str]:
         """Return the runs without a heartbeat for too long. After a pause of this process, all get their time again."""

@@ -22,7 +22,7 @@ from footplate.engines.base import Engine, NotStarted
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.agent_jobs import GRACE_SECONDS, AgentJobs
 from footplate.services.orchestration.node_kinds import KindUnknown, NodeKinds
-from footplate.services.settings import workshop_of
+from footplate.services.settings import read_resolver_settings
 from footplate.storage import Storage
 from footplate.storage.database_errors import translate
 
@@ -78,8 +78,8 @@ class Effects:
         except FootplateError as error:
             self._fail(record, effect, Cause(failure, error.message, error.hint))
         except OSError as error:
-            known = translate(error)
-            self._fail(record, effect, Cause(failure, known.message, known.hint))
+            translated = translate(error)
+            self._fail(record, effect, Cause(failure, translated.message, translated.hint))
         except Exception as error:
             log.exception("effect %s of run %s failed", type(effect).__name__, record.id)
             message = f"Footplate could not continue this run: {type(error).__name__}: {error}"
@@ -135,7 +135,7 @@ class Effects:
         If only a node of the run can tell what can be installed there, the run is launched first.
         """
         try:
-            lock = self._resolved(record) if record.spec.lock is None else None
+            lock = self._resolve(record) if record.spec.lock is None else None
         except KindUnknown:
             with _of_the_store():
                 self._tell(record.id, events.EnvironmentDeferred(), record.attempt)
@@ -149,7 +149,7 @@ class Effects:
             made_for = "" if node is None else describe(node)
             self._tell(record.id, events.EnvironmentLocked(lock.digest, lock.warnings, made_for), record.attempt)
 
-    def _resolved(self, record: RunRecord) -> Lock:
+    def _resolve(self, record: RunRecord) -> Lock:
         with _of_the_store():
             node = self._kinds.find(record)
         size = 0
@@ -160,7 +160,7 @@ class Effects:
 
         if node is not None:
             append(f"resolving for nodes with {describe(summarize(node))}")
-        settings = workshop_of(self._home, self._store.logins.all(), node)
+        settings = read_resolver_settings(self._home, self._store.logins.all(), node)
         return environments.resolve(record.spec.environment, settings, append)
 
     def stop_nodes(self, record: RunRecord, _: Effect) -> None:

@@ -1,7 +1,7 @@
 """Children and notes of active groups, held in memory so that an event costs the same however many children there are.
 
 Everything here is also in the store: a server that starts, or that is in doubt, reads a group again as a whole. After
-that it reads only children that changed, because every change of a run passes through `changed`.
+that it reads only children that changed, because every change of a run passes through `mark_changed`.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ class GroupMemory:
         self._guard = threading.Lock()
         self._groups: dict[str, KnownGroup] = {}
 
-    def changed(self, group: str, run: str) -> None:
+    def mark_changed(self, group: str, run: str) -> None:
         """Have a child read again before the next decision. Any thread may call this."""
         with self._guard:
-            known = self._groups.get(group)
-            if known is not None:
-                known.changed.add(run)
+            members = self._groups.get(group)
+            if members is not None:
+                members.changed.add(run)
 
     def forget(self, group: str) -> None:
         with self._guard:
             self._groups.pop(group, None)
 
-    def up_to_date(self, group: str, spec: ControllerSpec) -> tuple[KnownGroup, list[Child]]:
+    def update(self, group: str, spec: ControllerSpec) -> tuple[KnownGroup, list[Child]]:
         """Return a group with its children as they are now, and those that were read for that."""
         with self._guard:
-            known = self._groups.get(group)
-            only = None if known is None else known.changed
-            if known is None:
-                known = self._groups[group] = KnownGroup()  # registered first: changes during the read are not missed
-            known.changed = set()
+            members = self._groups.get(group)
+            only = None if members is None else members.changed
+            if members is None:
+                members = self._groups[group] = KnownGroup()  # registered first: changes during the read are not missed
+            members.changed = set()
         try:
-            found = self._read(group, spec, only)
+            changed = self._read(group, spec, only)
             if only is None:
-                known.notes = self._store.runs.notes(group)
+                members.notes = self._store.runs.notes(group)
         except BaseException:
             self.forget(group)
             raise
-        known.children.update((child.id, child) for child in found)
-        return known, found
+        members.children.update((child.id, child) for child in changed)
+        return members, changed
 
     def _read(self, group: str, spec: ControllerSpec, only: Iterable[str] | None) -> list[Child]:
         if only is not None and not only:
             return []
-        found = self._store.runs.children_of(group, spec.metrics, only)
+        children = self._store.runs.children_of(group, spec.metrics, only)
         if not spec.metrics or not spec.interval:
-            return found
-        return [replace(child, series=self.series(child.id, spec.metrics[0])) for child in found]
+            return children
+        return [replace(child, series=self.series(child.id, spec.metrics[0])) for child in children]
 
     def series(self, run: str, metric: str) -> tuple[float, ...]:
         """Return the numbers that a run has logged of a metric, in order."""
-        found = self._store.metrics.read(run, metric)
-        return tuple(float(value) for series in found for _, _, value in series["points"] if _is_number(value))
+        rows = self._store.metrics.read(run, metric)
+        return tuple(float(value) for series in rows for _, _, value in series["points"] if _is_number(value))
 
 
 def _is_number(value: Any) -> bool:

@@ -89,7 +89,7 @@ class Groups:
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
         if record.spec.parent is not None:
-            self._memory.changed(record.spec.parent, record.id)
+            self._memory.mark_changed(record.spec.parent, record.id)
         if kind_of(record.spec).ended_by == "controller":
             (self._active.discard if record.stage is Stage.ENDED else self._active.add)(record.id)
             if record.stage is Stage.ENDED:
@@ -113,7 +113,7 @@ class Groups:
         if parent is not None and parent in self._active:
             if record.lock is not None:
                 self._locks.setdefault(parent, (_lock_basis(record.spec), record.lock))
-            self._queue(parent, lambda: self._child_ended(parent, record.id))
+            self._queue(parent, lambda: self._consult_about_end(parent, record.id))
 
     def metrics_arrived(self, run: str) -> None:
         """Consult the controller of the run's group if the run has logged the metric often enough. Cheap otherwise."""
@@ -168,25 +168,27 @@ class Groups:
         spec = record.spec.controller
         if record.stage is Stage.ENDED or spec is None:
             return
-        state, known = group_state(record), self._known(run, spec)
-        memory = state.decision.state
-        group = seam.Group(run, spec, memory, record.attempt, state.closed, record.outcome, known.notes, state.replicas)
-        children = list(known.children.values())
+        state = group_state(record)
+        members = self._update(run, spec)
+        group = seam.Group(
+            run, spec, state.decision.state, record.attempt, state.closed, record.outcome, members.notes, state.replicas
+        )
+        children = list(members.children.values())
         decision = controllers.load(spec.kind, self._store.home).decide(group, children, event, self._clock())
         self._log(run, spec.kind, decision.log)  # first: whoever hears of the decision, or of the end, finds its lines
         self._tell(run, events.GroupDecided(decision))
-        known.notes.extend(to_json(decision.notes))
+        members.notes.extend(to_json(decision.notes))
         if record.outcome is not None:
             self._end_children(run)
 
-    def _known(self, run: str, spec: ControllerSpec) -> KnownGroup:
+    def _update(self, run: str, spec: ControllerSpec) -> KnownGroup:
         """Return the group as it is now, and begin to watch the metric of children that are new."""
-        known, read = self._memory.up_to_date(run, spec)
+        members, read = self._memory.update(run, spec)
         if spec.metrics and spec.interval:
             for child in read:
                 if not child.has_ended and child.id not in self._metric_counts:
                     self._metric_counts[child.id] = (run, spec, len(child.series) // spec.interval)
-        return known
+        return members
 
     def _log(self, run: str, kind: str, lines: Sequence[str]) -> None:
         if lines:
@@ -195,9 +197,9 @@ class Groups:
             text = "".join(f"{now} {line}\n" for line in lines)
             self._store.logs.append(run, name, self._store.logs.size(run, name), text.encode())
 
-    def _child_ended(self, group: str, run: str) -> None:
+    def _consult_about_end(self, group: str, run: str) -> None:
         summary = self._store.metrics.summary(run)  # also brings the summaries of the database up to date
-        self._memory.changed(group, run)
+        self._memory.mark_changed(group, run)
         self._consult(group, seam.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
 
     def _check_metric(self, run: str) -> None:
@@ -208,7 +210,7 @@ class Groups:
         values = self._memory.series(run, spec.metrics[0])
         if len(values) // spec.interval > passed:
             self._metric_counts[run] = (group, spec, len(values) // spec.interval)
-            self._memory.changed(group, run)
+            self._memory.mark_changed(group, run)
             self._consult(group, seam.ChildMetricReported(run, values))
 
     def _order_children(self, run: str) -> None:
@@ -218,25 +220,28 @@ class Groups:
             return
         assert self._cancel is not None
         decision = group_state(record).decision
-        children = self._known(run, spec).children if decision.cancel or decision.restart else {}
+        children = self._update(run, spec).children if decision.cancel or decision.restart else {}
         for order in decision.cancel:
             self._cancel(_id_of(run, order.key, children), "its group", order.reason)
         for order in decision.restart:
             with contextlib.suppress(Conflict):  # somebody restarted it meanwhile
                 self._tell(_id_of(run, order.key, children), events.RunRestarted(order.attempt, "its group"))
         if decision.submit and self._submit_children(record, decision.submit) and spec.interval:
-            self._known(run, spec)  # begins to watch the metric of the new children
+            self._update(run, spec)  # begins to watch the metric of the new children
 
     def _submit_children(self, record: RunRecord, orders: Sequence[seam.SubmitChild]) -> bool:
         """Submit children; at the first that the server refuses, consult the controller and return False."""
         assert self._submit is not None
-        run, by = record.id, self._store.runs.created_by(record.id)
+        run = record.id
+        created_by = self._store.runs.created_by(run)
         for order in orders:
-            child, spec = seam.child_id(run, order.key), replace(order.spec, parent=run)
+            child = seam.child_id(run, order.key)
+            spec = replace(order.spec, parent=run)
             # Later children get the packages of the first that ended, whatever the indexes offer by now.
             basis, lock = self._locks.get(run, (None, None))
+            inherited = lock if _lock_basis(spec) == basis else None
             try:
-                self._submit(record.workspace, child, spec, by, lock=lock if _lock_basis(spec) == basis else None)
+                self._submit(record.workspace, child, spec, created_by, lock=inherited)
             except (Unavailable, OutOfSpace):
                 raise
             except FootplateError as error:
@@ -252,11 +257,11 @@ class Groups:
             return
         assert self._cancel is not None
         reasons = {order.key: order.reason for order in group_state(record).decision.cancel}
-        for child in list(self._known(run, spec).children.values()):
+        for child in list(self._update(run, spec).children.values()):
             if not child.has_ended:
                 reason = reasons.get(child.key, f"its group {run} ends as {record.outcome.kind}")
                 self._cancel(child.id, "its group", reason)
-        if all(child.has_ended for child in self._known(run, spec).children.values()):
+        if all(child.has_ended for child in self._update(run, spec).children.values()):
             self._tell(run, events.ChildrenFinished())
 
 

@@ -44,9 +44,9 @@ class NodeKinds:
         ):
             return None
         if record.nodes and record.nodes[0].state is not NodeState.LAUNCHED:
-            return self._described(record.nodes[0].info)
-        known = self._store.computes.get(record.workspace, spec.target).kinds
-        kind = node_kinds.kind_for(known, self._request(record))
+            return self._describe(record.nodes[0].info)
+        kinds = self._store.computes.get(record.workspace, spec.target).kinds
+        kind = node_kinds.kind_for(kinds, self._request(record))
         if kind is None:
             raise KindUnknown
         return kind
@@ -57,27 +57,28 @@ class NodeKinds:
             return
         kind = from_json(NodeKind, info[KIND]).check()
         new = KnownKind(self._request(record), kind, record.id, time.time())
-        self._keep(record, node_kinds.with_kind(self._kept(record), new))
+        self._keep(record, node_kinds.with_kind(self._kept_kinds(record), new))
 
     def contradiction(self, record: RunRecord, node: int, lock: Lock) -> str | None:
         """Return a warning if a node has GPUs and the lock is for nodes without, or the other way round.
 
         Then the kept kind is forgotten, too: the next run asks its own node.
         """
-        made_for, info = lock.content.get(node_kinds.NODE), record.nodes[node].info
+        made_for = lock.content.get(node_kinds.NODE)
+        info = record.nodes[node].info
         if made_for is None or "gpus" not in info or bool(info["gpus"]) == made_for["gpu"]:
             return None
-        request, known = self._request(record), self._kept(record)
-        kind = node_kinds.kind_for(known, request)
+        request, kinds = self._request(record), self._kept_kinds(record)
+        kind = node_kinds.kind_for(kinds, request)
         if kind is not None and kind.gpu == made_for["gpu"]:
-            self._keep(record, node_kinds.without_request(known, request))
+            self._keep(record, node_kinds.without_request(kinds, request))
         has = "GPUs" if info["gpus"] else "no GPU"
         return (
             f"the environment was resolved for nodes with {node_kinds.describe(made_for)}, and node {node} "
             f"({record.nodes[node].host}) has {has}; the next run is resolved for its own node"
         )
 
-    def _described(self, info: dict[str, Any]) -> NodeKind:
+    def _describe(self, info: dict[str, Any]) -> NodeKind:
         """Return the kind of a node that has joined. The agent of some other engine may not have described it."""
         if KIND in info:
             return from_json(NodeKind, info[KIND]).check()
@@ -87,7 +88,7 @@ class NodeKinds:
         size = capacity_of(self._store, record.workspace, record.spec.target).gpus
         return node_kinds.request_of(gpus.asks(record.spec, size), record.spec.engine_options)
 
-    def _kept(self, record: RunRecord) -> tuple[KnownKind, ...]:
+    def _kept_kinds(self, record: RunRecord) -> tuple[KnownKind, ...]:
         try:
             return self._store.computes.get(record.workspace, record.spec.target).kinds
         except NotFound:  # the target was removed, or is one of this machine

@@ -65,7 +65,7 @@ class Orchestrator:
         store: Storage,
         publish: Publish,
         home: Path,
-        lines: QueueReader,
+        queues: QueueReader,
         jobs: AgentJobs,
         notifications: Notifications,
         watch_seconds: float = 1.0,
@@ -74,13 +74,13 @@ class Orchestrator:
         self._publish = publish
         self._home = home
         self._notifications = notifications
-        self._lines = lines
+        self._queues = queues
         self._active: set[str] = set()
         self._order = RecordOrder()
         self._tracking = threading.Lock()
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="effects")
         self.effects = Effects(store, home, jobs, self.tell)
-        self._scheduler = Scheduler(lines, self.tell)
+        self._scheduler = Scheduler(queues, self.tell)
         self._watcher = AgentWatcher(store, self.effects, self.tell, self._resume, watch_seconds)
         clock = ServerClock(home)
         self._alarms = Alarms(self.tell, clock)
@@ -167,7 +167,11 @@ class Orchestrator:
         return self.tell_all(run, ((event, 0.0),), attempt, seen)
 
     def tell_all(
-        self, run: str, told: Sequence[tuple[Event, float]], attempt: int | None = None, seen: RunRecord | None = None
+        self,
+        run: str,
+        reports: Sequence[tuple[Event, float]],
+        attempt: int | None = None,
+        seen: RunRecord | None = None,
     ) -> RunRecord:
         """Apply events in order, all of them or none. They are stored together, which takes half the time.
 
@@ -177,10 +181,11 @@ class Orchestrator:
             record, seen = seen or self._store.runs.record(run), None
             if attempt not in (None, record.attempt):
                 return record
-            steps = _decide(record, told, time.time())
+            steps = _decide(record, reports, time.time())
             if not steps:
                 return record
-            after, lines = steps[-1].after, [line for step in steps for line in step.lines]
+            after = steps[-1].after
+            lines = [line for step in steps for line in step.lines]
             with self._perhaps_stored(run):
                 saved = self._store.runs.save(after, record.version, lines)
             if saved:
@@ -209,11 +214,11 @@ class Orchestrator:
         expected = kind_of(record.spec).has_nodes or record.wake_at is not None  # something will happen to it
         over = record.stage is Stage.ENDED or not expected
         with self._tracking:
-            if not self._order.admits(record):
+            if not self._order.take(record):
                 return
             (self._active.discard if over else self._active.add)(record.id)
             self.groups.note(record)
-            self._lines.note(record)
+            self._queues.note(record)
             self._watcher.note(record)
             self._clients.note(record)
 
@@ -248,16 +253,16 @@ class Orchestrator:
 
     def _release_gpus(self, record: RunRecord, _: Effect) -> None:
         """Wake agents that wait for GPUs: they request their orders again and learn whether they may start."""
-        for other in self._lines.active():
+        for other in self._queues.active():
             if other.nodes and run_status.is_ready(other) and not run_status.is_equipped(other):
                 self._publish(RunTurned(other.id))
         self._scheduler.look_at(record.workspace, record.spec.target)
 
 
-def _decide(record: RunRecord, told: Sequence[tuple[Event, float]], now: float) -> list[_Step]:
+def _decide(record: RunRecord, reports: Sequence[tuple[Event, float]], now: float) -> list[_Step]:
     """Return the steps by which the events change the record; an event that changes nothing is left out."""
     steps: list[_Step] = []
-    for event, age in told:
+    for event, age in reports:
         when = max(now - max(0.0, age), record.started or record.created)  # no clock of a node turns time back
         after, effects = lifecycle.apply(record, event, when)
         if after is not record:

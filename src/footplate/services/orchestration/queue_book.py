@@ -46,7 +46,7 @@ class QueueBook:
             if not page.runs:
                 del self._pages[target]
 
-    def queued(self, run: str) -> tuple[RunRecord, int] | None:
+    def find_queued(self, run: str) -> tuple[RunRecord, int] | None:
         """Return a waiting run and its position in the queue of its target; None if it does not wait there."""
         with self._guard:
             page = self._pages.get(self._targets.get(run, ("", "")))
@@ -74,7 +74,7 @@ class QueueBook:
             page = self._pages.get(target)
             return 0 if page is None else len(page.order)
 
-    def unexplained(self, target: Target) -> list[RunRecord]:
+    def list_unexplained(self, target: Target) -> list[RunRecord]:
         """Return the waiting runs of a target that do not show a reason yet."""
         with self._guard:
             page = self._pages.get(target)
@@ -86,12 +86,12 @@ class QueueBook:
             page = self._pages.get(target)
             return [] if page is None else [record for record in page.runs.values() if run_status.holds_nodes(record)]
 
-    def allocations(self, target: Target, line: str, now: float) -> list[queue.Allocation]:
+    def allocations(self, target: Target, queue_name: str, now: float) -> list[queue.Allocation]:
         """Return the nodes of the target in use, together for all runs that end at the same time."""
         with self._guard:
             page = self._pages.get(target)
             busy = [] if page is None else list(page.busy.items())
-        return [queue.Allocation("", line, nodes, _ends(time, now)) for time, nodes in busy]
+        return [queue.Allocation("", queue_name, nodes, _ends(time, now)) for time, nodes in busy]
 
     def targets(self) -> list[Target]:
         """Return the targets with active runs."""

@@ -27,17 +27,18 @@ class SharedQueues:
     gpus: int
 
     @property
-    def lines(self) -> dict[str, queue.TargetQueue]:
+    def by_name(self) -> dict[str, queue.TargetQueue]:
         return {
             _name(target): queue.TargetQueue(target[1], capacity.max_nodes, capacity.yields)
             for target, capacity in self.capacities.items()
         }
 
     def ticket(self, record: RunRecord) -> queue.Ticket:
-        spec, line = record.spec, _name(target_of(record))
-        wanted = gpus.count_wanted(spec, self.capacities[target_of(record)].gpus, self.gpus)
+        spec = record.spec
+        target = target_of(record)
+        count = gpus.count_wanted(spec, self.capacities[target].gpus, self.gpus)
         nodes = spec.distribution.node_count
-        return queue.Ticket(record.id, line, nodes, spec.priority, record.created, spec.max_seconds, wanted)
+        return queue.Ticket(record.id, _name(target), nodes, spec.priority, record.created, spec.max_seconds, count)
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class QueueReader:
         self._load_engine = load_engine
         self._book = QueueBook()
         self.note = self._book.note
-        self.queued = self._book.queued
+        self.find_queued = self._book.find_queued
         self.active = self._book.active
 
     def count_waiting(self, workspace: str, target: str) -> int:
@@ -79,13 +80,13 @@ class QueueReader:
         if not any(self._book.count_waiting(each) for each in targets):
             return None
         queues = SharedQueues(self._capacities(targets, capacity.engine), there)
-        unexplained = [record for each in queues.capacities for record in self._book.unexplained(each)]
+        unexplained = [record for each in queues.capacities for record in self._book.list_unexplained(each)]
         waiting = {_name(each): map(queues.ticket, self._book.waiting(each)) for each in queues.capacities}
         return QueueSnapshot(queues, waiting, unexplained, self._holding(queues.capacities, there, now))
 
     def _holding(self, capacities: dict[Target, Capacity], there: int, now: float) -> list[queue.Allocation]:
         if not there:
-            return [held for target in capacities for held in self._book.allocations(target, _name(target), now)]
+            return [each for target in capacities for each in self._book.allocations(target, _name(target), now)]
         return [
             _holding(record, _has_gpus(record, capacity, there), now)
             for target, capacity in capacities.items()
@@ -103,10 +104,10 @@ class QueueReader:
         there = self._gpus_of(engine)
         undecided = [r for r in records if r.outcome is None and not _is_decided(r)] if there else []
         capacities = self._capacities({target_of(record) for record in undecided}, engine)
-        known = [(record, capacities[target_of(record)]) for record in undecided if target_of(record) in capacities]
         promised = 0
-        for record, capacity in known:
-            promised += gpus.count_wanted(record.spec, capacity.gpus, there)
+        for record in undecided:
+            capacity = capacities.get(target_of(record))
+            promised += 0 if capacity is None else gpus.count_wanted(record.spec, capacity.gpus, there)
             if promised >= there:
                 break  # thousands may wait
         return promised
@@ -116,15 +117,15 @@ class QueueReader:
         return 0 if shape is None else shape.gpus
 
     def _capacities(self, targets: Iterable[Target], engine: str) -> dict[Target, Capacity]:
-        found: dict[Target, Capacity] = {}
+        capacities: dict[Target, Capacity] = {}
         for workspace, target in targets:
             try:
                 capacity = capacity_of(self._store, workspace, target)
             except NotFound:
                 continue  # its runs fail when its own queue is looked at
             if capacity.engine == engine:
-                found[workspace, target] = capacity
-        return found
+                capacities[workspace, target] = capacity
+        return capacities
 
 
 def _name(target: Target) -> str:

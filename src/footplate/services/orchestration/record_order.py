@@ -20,8 +20,8 @@ class RecordOrder:
         """Forget a deleted run whose id is used again."""
         self._ended.pop(run, None)
 
-    def admits(self, record: RunRecord) -> bool:
-        """Return whether no newer record of this run was shown, and remember this one."""
+    def take(self, record: RunRecord) -> bool:
+        """Remember a record and return True, unless a newer one of this run was shown."""
         if record.version < self._active.get(record.id, self._ended.get(record.id, -1)):
             return False
         self._active.pop(record.id, None)

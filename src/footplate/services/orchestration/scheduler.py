@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Scheduler:
-    def __init__(self, lines: QueueReader, tell: Tell) -> None:
-        self._lines = lines
+    def __init__(self, queues: QueueReader, tell: Tell) -> None:
+        self._queues = queues
         self._tell = tell
         self._decisions: dict[Target, tuple[SharedQueues, queue.Decision]] = {}  # the last ones
         self._dirty: set[tuple[str, str]] = set()
@@ -41,8 +41,8 @@ class Scheduler:
 
     def waiting(self, run: str) -> Waiting | None:
         """Return why a queued run waits and its queue position, as of the last look at the queue."""
-        found = self._lines.queued(run)
-        return None if found is None else self._explain(*found)
+        queued = self._queues.find_queued(run)
+        return None if queued is None else self._explain(*queued)
 
     def _explain(self, record: RunRecord, position: int) -> Waiting | None:
         queues, decision = self._decisions.get(target_of(record), (None, None))
@@ -70,9 +70,9 @@ class Scheduler:
     def _schedule(self, workspace: str, target: str) -> None:
         now = time.time()
         try:
-            snapshot = self._lines.look(workspace, target, now)
+            snapshot = self._queues.look(workspace, target, now)
         except NotFound as error:
-            for record in self._lines.waiting(workspace, target):
+            for record in self._queues.waiting(workspace, target):
                 with contextlib.suppress(NotFound, Conflict):  # ended in the meantime
                     cause = Cause("no_target", error.message, error.hint)
                     self._tell(record.id, events.RunFailed(cause), record.attempt)
@@ -81,7 +81,7 @@ class Scheduler:
             self._decisions.pop((workspace, target), None)
             return
         queues = snapshot.queues
-        decision = queue.admit(snapshot.waiting, snapshot.holding, queues.lines, now, queues.gpus)
+        decision = queue.admit(snapshot.waiting, snapshot.holding, queues.by_name, now, queues.gpus)
         self._decisions.update(dict.fromkeys(queues.capacities, (queues, decision)))
         for run in decision.started:
             with contextlib.suppress(Conflict):  # canceled in the meantime

@@ -83,8 +83,8 @@ class AgentWatcher:
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
         if record.stage is Stage.ENDED or record.handle is None:
-            for known in (self._launched, self._settled, self._missing_since):
-                known.pop(record.id, None)
+            for table in (self._launched, self._settled, self._missing_since):
+                table.pop(record.id, None)
         else:
             self._launched[record.id] = record
             self._loop.wake()
@@ -142,17 +142,17 @@ class AgentWatcher:
                 log.warning("cannot query engine %s about its agents: %s", engine.name, error.message)
                 continue  # an agent that cannot be checked is not dead
             for record in records:
-                if (found := seen.get(record.handle or "")) is not None:
-                    self._look(record, found)
+                if (observation := seen.get(record.handle or "")) is not None:
+                    self._look(record, observation)
 
     def _by_engine(self) -> list[tuple[Engine, list[RunRecord]]]:
         records = list(self._launched.values())
         engines = {target: self._effects.engine_of(*target) for target in {target_of(record) for record in records}}
-        found: dict[str, tuple[Engine, list[RunRecord]]] = {}
+        by_name: dict[str, tuple[Engine, list[RunRecord]]] = {}
         for record in records:
             engine = engines[target_of(record)]
-            found.setdefault(engine.name, (engine, []))[1].append(record)
-        return list(found.values())
+            by_name.setdefault(engine.name, (engine, []))[1].append(record)
+        return list(by_name.values())
 
     def _look(self, record: RunRecord, seen: Observation) -> None:
         if self._settled.get(record.id) == (record.version, seen):
@@ -192,10 +192,10 @@ class AgentWatcher:
 
     def _forget_ended(self) -> None:
         for handle, (record, deadline) in list(self._to_forget.items()):
-            if self._is_forgotten(record, handle) or time.monotonic() > deadline:
+            if self._forget(record, handle) or time.monotonic() > deadline:
                 del self._to_forget[handle]
 
-    def _is_forgotten(self, record: RunRecord, handle: str) -> bool:
+    def _forget(self, record: RunRecord, handle: str) -> bool:
         engine = self._effects.engine(record)
         try:
             return engine.forget(handle)
@@ -209,28 +209,31 @@ class AgentWatcher:
         Only positive evidence counts.
         """
         unfinished = {n.index for n in record.nodes if n.state not in run_status.OVER_NODES}
-        gone = sorted(unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost))
-        if not gone:
+        missing = sorted(unfinished if seen.state in ("exited", "gone") else unfinished & set(seen.lost))
+        if not missing:
             self._missing_since.pop(record.id, None)
             return True
         if self._effects.repeat_launch(record):
             return False  # the agents did not die again: they could not be started
-        self._report_vanished(record, gone, seen)
-        confirmed = self._is_confirmed(record.id)
+        self._report_vanished(record, missing, seen)
+        confirmed = self._confirm_missing(record.id)
         with contextlib.suppress(Conflict):
-            self._tell(record.id, events.AgentsMissing(tuple(gone), record.revivals, confirmed), record.attempt)
+            self._tell(record.id, events.AgentsMissing(tuple(missing), record.revivals, confirmed), record.attempt)
         return False
 
-    def _is_confirmed(self, run: str) -> bool:
-        """Whether the agents were missing two looks ago as well: their last report may still be on its way to us."""
+    def _confirm_missing(self, run: str) -> bool:
+        """Return whether the agents were missing two looks ago, too: their last report may still be on its way to us.
+
+        Then the next confirmation takes as long again.
+        """
         if time.monotonic() - self._missing_since.setdefault(run, time.monotonic()) < 2 * self._seconds:
             return False
         del self._missing_since[run]
         return True
 
-    def _report_vanished(self, record: RunRecord, gone: list[int], seen: Observation) -> None:
+    def _report_vanished(self, record: RunRecord, missing: list[int], seen: Observation) -> None:
         """Report agents that died without an exit code: such a node is lost to the other nodes at once."""
-        for node in gone:
+        for node in missing:
             if node in seen.lost or (seen.state == "exited" and seen.codes.get(node) is None):
                 message = f"lost node {node} of {len(record.nodes)}: its agent died while the script ran there"
                 hint = "see whether somebody killed it or the machine ran out of memory; the other nodes were stopped"

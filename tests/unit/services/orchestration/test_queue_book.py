@@ -42,8 +42,8 @@ def check(book: QueueBook, active: dict[str, RunRecord]) -> None:
         )
         assert list(book.waiting(target)) == queued
         assert book.count_waiting(target) == len(queued)
-        assert [book.queued(run.id) for run in queued] == [(run, place) for place, run in enumerate(queued, 1)]
-        assert {r.id for r in book.unexplained(target)} == {r.id for r in queued if r.waiting is None}
+        assert [book.find_queued(run.id) for run in queued] == [(run, place) for place, run in enumerate(queued, 1)]
+        assert {r.id for r in book.list_unexplained(target)} == {r.id for r in queued if r.waiting is None}
         holding = [run for run in here if run.stage in HOLDS_NODES]
         assert {run.id for run in book.holding(target)} == {run.id for run in holding}
         nodes: defaultdict[float | None, int] = defaultdict(int)
@@ -87,7 +87,7 @@ def test_runs_that_have_left_the_queue_are_not_shown() -> None:
         if left != first.id:
             book.note(replace(record(int(left[1:])), stage=Stage.ENDED))
     assert list(waiting) == []
-    assert book.queued("r9") is None and (book.queued(first.id) or (None, 0))[1] == 1
+    assert book.find_queued("r9") is None and (book.find_queued(first.id) or (None, 0))[1] == 1
 
 
 def test_runs_without_nodes_are_left_out() -> None:
