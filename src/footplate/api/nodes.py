@@ -13,15 +13,6 @@ if TYPE_CHECKING:
     from footplate.domain import replies
     from footplate.domain.orders import Cause
     from footplate.domain.records import FileView
-    from footplate.domain.replies import (
-        AgentTool,
-        DirectUpload,
-        Handover,
-        HeartbeatReply,
-        NodeEventReply,
-        SavedCheckpoints,
-        ShipmentReply,
-    )
     from footplate.domain.shipments import Shipment
     from footplate.domain.stacks import ProcessStacks
 else:
@@ -56,32 +47,34 @@ class NodesApi(ApiNoun):
         message: Optional[str] = None,
         cause: Optional[Cause] = None,
         attempt: Optional[int] = None,
-    ) -> NodeEventReply:
+    ) -> replies.NodeEventReply:
         """Report one of `orders.ReportedEvent`; `joined` comes only in shipments."""
         body = {"event": event, "message": message, "cause": to_json(cause), "attempt": attempt}
         return self._post(replies.NodeEventReply, "/runs/{run}/nodes/{node}/events", body, run=run, node=node)
 
-    def ship(self, run: str, node: int, shipment: Shipment) -> ShipmentReply:
+    def ship(self, run: str, node: int, shipment: Shipment) -> replies.ShipmentReply:
         """Send reports and pieces of files together; a piece that is refused ends it, and is to be sent by itself."""
         body = {"shipment": to_json(shipment)}
         return self._post(replies.ShipmentReply, "/runs/{run}/nodes/{node}/shipments", body, run=run, node=node)
 
-    def save_checkpoints(self, run: str, node: int, files: Sequence[FileView], attempt: int) -> SavedCheckpoints:
+    def save_checkpoints(
+        self, run: str, node: int, files: Sequence[FileView], attempt: int
+    ) -> replies.SavedCheckpoints:
         """Replace the saved checkpoints of the node by these files, whose blobs are in the store, all at once."""
         body = {"files": to_json(list(files)), "attempt": attempt}
         return self._put(replies.SavedCheckpoints, "/runs/{run}/nodes/{node}/checkpoints", body, run=run, node=node)
 
-    def upload_directly(self, run: str, node: int, digest: str, size: int) -> DirectUpload:
+    def upload_directly(self, run: str, node: int, digest: str, size: int) -> replies.DirectUpload:
         """Return the parts of a blob that the object store lacks, with URLs to send them to."""
         body = {"digest": digest, "size": size}
         return self._post(replies.DirectUpload, "/runs/{run}/nodes/{node}/uploads", body, run=run, node=node)
 
-    def hand_over(self, run: str, node: int, digest: str, size: int, probe: bool = False) -> Handover:
+    def hand_over(self, run: str, node: int, digest: str, size: int, probe: bool = False) -> replies.Handover:
         """Let the server take a file from the shared directory of the target; `probe`: only see whether it could."""
         body = {"digest": digest, "size": size, "probe": probe}
         return self._post(replies.Handover, "/runs/{run}/nodes/{node}/handovers", body, run=run, node=node)
 
-    def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> HeartbeatReply:
+    def heartbeat(self, run: str, node: int, attempt: Optional[int] = None) -> replies.HeartbeatReply:
         body = {"attempt": attempt}
         return self._post(replies.HeartbeatReply, "/runs/{run}/nodes/{node}/heartbeat", body, run=run, node=node)
 
@@ -94,7 +87,7 @@ class NodesApi(ApiNoun):
         """Return a socket to the gateway of web services, for the replica of a service on another machine."""
         return self._upgrade("/runs/{run}/tunnel", protocol, {"attempt": attempt}, run=run)
 
-    def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> AgentTool:
+    def tool(self, module: str, *, python: Sequence[int], machine: str, libc: Sequence[int]) -> replies.AgentTool:
         """Return the archive of a package for this node: versions of Python and of the GNU C library, and machine."""
         body = {"python": list(python), "machine": machine, "libc": list(libc)}
         return self._post(replies.AgentTool, "/agent-tools/{module}", body, module=module)

@@ -13,14 +13,7 @@ from dataclasses import replace
 from footplate.background import Loop
 from footplate.domain.orders import Cause
 from footplate.domain.serving import rollouts
-from footplate.domain.serving.endpoints import (
-    FAILED,
-    READY,
-    STARTING,
-    STOPPED,
-    EndpointRecord,
-    VersionRecord,
-)
+from footplate.domain.serving.endpoints import FAILED, READY, STARTING, STOPPED, EndpointRecord, VersionRecord
 from footplate.domain.serving.rollouts import VersionFigures, VersionReport
 from footplate.domain.serving.routes import GatewayStatus, ServiceRoute, VersionRoute
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound

@@ -32,9 +32,11 @@ LOCK_LOG = "azureml-logs/10_environment_lock.txt"
 
 
 class Tell(Protocol):
-    """Applies an event to a run (`Orchestrator.tell`)."""
+    """Applies an event to a run, of which the caller may have seen a record (`Orchestrator.tell`)."""
 
-    def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord: ...
+    def __call__(
+        self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None
+    ) -> RunRecord: ...
 
 
 Handler = Callable[[RunRecord, Any], None]

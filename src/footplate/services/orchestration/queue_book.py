@@ -49,49 +49,43 @@ class QueueBook:
     def find_queued(self, run: str) -> tuple[RunRecord, int] | None:
         """Return a waiting run and its position in the queue of its target; None if it does not wait there."""
         with self._guard:
-            page = self._pages.get(self._targets.get(run, ("", "")))
-            record = None if page is None else page.runs[run]
-            if page is None or record is None or record.stage is not Stage.QUEUED:
+            page = self._page(self._targets.get(run, ("", "")))
+            record = page.runs.get(run)
+            if record is None or record.stage is not Stage.QUEUED:
                 return None
             return record, bisect_left(page.order, _rank(record)) + 1
 
     def waiting(self, target: Target) -> Iterator[RunRecord]:
         """Return the queue of a target in the order in which it is served. Runs that leave meanwhile are left out."""
         with self._guard:
-            page = self._pages.get(target)
-            order = [] if page is None else page.order.copy()
-        return self._still_queued(target, order)
-
-    def _still_queued(self, target: Target, order: list[queue.Rank]) -> Iterator[RunRecord]:
-        for rank in order:
-            page = self._pages.get(target)
-            record = None if page is None else page.runs.get(rank[-1])
-            if record is not None and record.stage is Stage.QUEUED:
-                yield record
+            ranks = self._page(target).order.copy()
+        records = (self._page(target).runs.get(run) for _, _, run in ranks)
+        return (record for record in records if record is not None and record.stage is Stage.QUEUED)
 
     def count_waiting(self, target: Target) -> int:
         with self._guard:
-            page = self._pages.get(target)
-            return 0 if page is None else len(page.order)
+            return len(self._page(target).order)
 
     def list_unexplained(self, target: Target) -> list[RunRecord]:
         """Return the waiting runs of a target that do not show a reason yet."""
         with self._guard:
-            page = self._pages.get(target)
-            return [] if page is None else [page.runs[run] for run in page.unexplained]
+            page = self._page(target)
+            return [page.runs[run] for run in page.unexplained]
 
     def holding(self, target: Target) -> list[RunRecord]:
         """Return the runs that have nodes of the target."""
         with self._guard:
-            page = self._pages.get(target)
-            return [] if page is None else [record for record in page.runs.values() if run_status.holds_nodes(record)]
+            return [record for record in self._page(target).runs.values() if run_status.holds_nodes(record)]
 
     def allocations(self, target: Target, queue_name: str, now: float) -> list[queue.Allocation]:
         """Return the nodes of the target in use, together for all runs that end at the same time."""
         with self._guard:
-            page = self._pages.get(target)
-            busy = [] if page is None else list(page.busy.items())
-        return [queue.Allocation("", queue_name, nodes, _ends(time, now)) for time, nodes in busy]
+            busy = list(self._page(target).busy.items())
+        return [queue.Allocation("", queue_name, nodes, latest_end(*time, now)) for time, nodes in busy]
+
+    def _page(self, target: Target) -> _Page:
+        """Return the page of a target; an empty one if no run is active there."""
+        return self._pages.get(target) or _Page()
 
     def targets(self) -> list[Target]:
         """Return the targets with active runs."""
@@ -151,7 +145,6 @@ def _time(record: RunRecord) -> _Time:
     return (None if limit is None else record.started), limit
 
 
-def _ends(time: _Time, now: float) -> float | None:
+def latest_end(started: float | None, limit: float | None, now: float) -> float | None:
     """Return the latest end. A time limit counts from the start of the script, which may be still to come."""
-    started, limit = time
     return None if limit is None else (started or now) + limit

@@ -15,7 +15,7 @@ from footplate.domain.runs import run_status
 from footplate.engines.base import Engine
 from footplate.errors import NotFound
 from footplate.services.capacity import Capacity, capacity_of
-from footplate.services.orchestration.queue_book import QueueBook, Target, target_of
+from footplate.services.orchestration.queue_book import QueueBook, Target, latest_end, target_of
 from footplate.storage import Storage
 
 
@@ -145,7 +145,6 @@ def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
 
 
 def _holding(record: RunRecord, has: int, now: float) -> queue.Allocation:
-    """Return the resources of a run. Its time limit counts from the start of the script, which may be still to come."""
-    limit = record.spec.max_seconds
-    ends = None if limit is None else (record.started or now) + limit
+    """Return the resources of a run."""
+    ends = latest_end(record.started, record.spec.max_seconds, now)
     return queue.Allocation(record.id, _name(target_of(record)), record.spec.distribution.node_count, ends, has)

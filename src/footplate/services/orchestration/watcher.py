@@ -11,17 +11,15 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from footplate.background import Loop
 from footplate.domain.orders import NODE_LOST, Cause
 from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
-from footplate.domain.runs.events import Event
 from footplate.engines.base import Engine, Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration import engine_ends
-from footplate.services.orchestration.effects import Effects, StoreAway
+from footplate.services.orchestration.effects import Effects, StoreAway, Tell
 from footplate.services.orchestration.queue_book import target_of
 from footplate.storage import Storage
 
@@ -36,14 +34,6 @@ starts after that has it removed.
 """
 
 
-class TellOfSeen(Protocol):
-    """Applies an event to a run, of which the caller has seen a record (`Orchestrator.tell`)."""
-
-    def __call__(
-        self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None
-    ) -> RunRecord: ...
-
-
 class AgentWatcher:
     """The watcher. `resume(record)` performs the effects that a run's state requires.
 
@@ -55,7 +45,7 @@ class AgentWatcher:
         self,
         store: Storage,
         effects: Effects,
-        tell: TellOfSeen,
+        tell: Tell,
         resume: Callable[[RunRecord], None],
         seconds: float,
     ) -> None:
