@@ -22,7 +22,7 @@ class Runs:
         self.errors: list[Exception] = []
         self.changed = threading.Condition()
 
-    def tell(self, run: str, event: Event, attempt: int | None = None) -> RunRecord:
+    def tell(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
         assert isinstance(event, WakeTimeReached)
         with self.changed:
             error = self.errors.pop() if self.errors else None

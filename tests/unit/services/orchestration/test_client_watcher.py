@@ -18,7 +18,7 @@ class Told:
     def __init__(self) -> None:
         self.causes: dict[str, str] = {}
 
-    def __call__(self, run: str, event: Event, attempt: int | None = None) -> RunRecord:
+    def __call__(self, run: str, event: Event, attempt: int | None = None, seen: RunRecord | None = None) -> RunRecord:
         assert isinstance(event, RunFailed)
         self.causes[run] = event.cause.message
         return RUN
