@@ -174,7 +174,7 @@ def _say(words: str) -> None:
     sys.stderr.flush()
 
 
-def _expanded(path: str) -> str:
+def _expand(path: str) -> str:
     return os.path.abspath(os.path.expanduser(os.path.expandvars(path)))
 
 
@@ -184,7 +184,7 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
         _say(f"{sys.executable} is Python {version}, and Footplate needs 3.8\nhint: set the option python")
         return REFUSED
     values = dict(zip(arguments[::2], arguments[1::2]))
-    home = _expanded(variables.get(NODE_HOME) or DEFAULT_HOME)
+    home = _expand(variables.get(NODE_HOME) or DEFAULT_HOME)
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, _stop)
@@ -193,7 +193,7 @@ def main(arguments: List[str], variables: Dict[str, str]) -> int:
         folder = find_bundle(home, values["--endpoint"], variables[BUNDLE], variables.get(TOKEN, ""))
         os.environ[NODE_HOME] = home
         if variables.get(SHARED):
-            os.environ[SHARED] = _expanded(variables[SHARED])
+            os.environ[SHARED] = _expand(variables[SHARED])
         names: Dict[str, Any] = {"__name__": "footplate_supervisor"}
         code: Any = SourceFileLoader(SUPERVISOR, os.path.join(folder, SUPERVISOR)).get_code(SUPERVISOR)
         exec(code, names)

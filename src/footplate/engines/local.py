@@ -91,7 +91,7 @@ class LocalEngine:
                     environ.HOME: job.home,
                     **({environ.TOKEN: job.token} if job.token else {}),
                 },
-                "orders": _fitting(job.orders),
+                "orders": _encode_orders(job.orders),
             }
             for node in range(job.node_count)
         ]
@@ -108,7 +108,7 @@ class LocalEngine:
         except OSError as error:  # a full disk: directories without an agent would stay for ever
             for folder in folders:
                 with contextlib.suppress(OSError):
-                    _removed(folder)
+                    _remove(folder)
             if error.errno in _NOT_NOW:
                 raise NotStarted(f"the agents of {request.run} cannot be started: {error}", _NOT_NOW_HINT) from None
             raise
@@ -135,7 +135,7 @@ class LocalEngine:
         fields = _parse(handle)
         if fields is None:
             return True
-        removed = [_removed(folder) for folder in _folders(fields)]
+        removed = [_remove(folder) for folder in _folders(fields)]
         return all(removed)
 
     # ── Starting ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,7 +224,7 @@ def machine_shape() -> Shape:
     return Shape(int(about["cpus"] or 1), about["memory"] / 2**30, int(about["gpus"]))
 
 
-def _fitting(orders: NodeOrders | None) -> dict[str, Any] | None:
+def _encode_orders(orders: NodeOrders | None) -> dict[str, Any] | None:
     """Return the orders as JSON; None if they are too long for a message. Then the agent requests them."""
     document = None if orders is None else to_json(orders)
     return document if len(json.dumps(document)) <= _LONGEST_ORDERS else None
@@ -243,7 +243,7 @@ def _find_holder(folder: NodeFolder) -> dict[str, Any] | None:
     return None
 
 
-def _removed(folder: NodeFolder) -> bool:
+def _remove(folder: NodeFolder) -> bool:
     if not folder.exists() or folder.read_exit() == 0:  # done, and kept because of FOOTPLATE_KEEP_WORK
         return True
     try:

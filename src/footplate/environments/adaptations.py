@@ -113,7 +113,7 @@ def _add_mpi(adapted: Adapted) -> None:
 def _replace(adapted: Adapted, change: Callable[[Requirement], str | None], why: str) -> None:
     """Replace lines for which `change` returns another one, and warn."""
     for at, line in enumerate(adapted.lines):
-        requirement = _parsed(line)
+        requirement = _parse(line)
         other = change(requirement) if requirement is not None and requirement.url is None else None
         if other is not None and requirement is not None:
             adapted.lines[at] = f"{other} ; {requirement.marker}" if requirement.marker else other
@@ -140,7 +140,7 @@ def _admits_from(first: Version, bounds: SpecifierSet) -> bool:
     return any(bounds.contains(one, prereleases=True) for one in (first, *named, *usual, *later) if one >= first)
 
 
-def _parsed(line: str) -> Requirement | None:
+def _parse(line: str) -> Requirement | None:
     try:
         return None if is_option(line) else Requirement(line)
     except InvalidRequirement:
@@ -149,7 +149,7 @@ def _parsed(line: str) -> Requirement | None:
 
 def _bounds_for(line: str) -> list[str]:
     """Return the bounds of other packages that a package of these versions needs, and that its metadata lacks."""
-    requirement = _parsed(line)
+    requirement = _parse(line)
     if requirement is None or not requirement.specifier:
         return []
     bounds = _BOUNDS_BEFORE.get(normalize(requirement.name), ())
@@ -171,7 +171,7 @@ def _tensorflow_2(requirement: Requirement) -> str | None:
 
 def _is_old_keras(line: str) -> bool:
     """Whether a line admits only versions of Keras that were a package of their own, for several backends."""
-    requirement = _parsed(line)
+    requirement = _parse(line)
     if requirement is None or normalize(requirement.name) != "keras" or not requirement.specifier:
         return False
     return not _admits_from(Version("2.4.0"), requirement.specifier)

@@ -93,7 +93,7 @@ _OWN_NUMBERS = ("azureml-dataprep", "azureml-inference-server-http")
 """Packages whose versions are not those of the SDK."""
 
 
-def brought(lines: Iterable[str]) -> list[str]:
+def find_dependencies(lines: Iterable[str]) -> list[str]:
     """Return the requirements that the azureml packages among the lines brought, in their releases."""
     dependencies: dict[str, None] = {}
     all_wanted = list(_azureml(lines))
@@ -103,7 +103,7 @@ def brought(lines: Iterable[str]) -> list[str]:
         release = NEWEST if name in _OWN_NUMBERS else _release(requirement.specifier, pinned)
         tables = [*_TABLES.get(name, ()), *(_EXTRAS[extra] for extra in requirement.extras if extra in _EXTRAS)]
         for table in tables:
-            dependencies.update((_limited(line, requirement.marker), None) for line in _at(table, release))
+            dependencies.update((_limit(line, requirement.marker), None) for line in _at(table, release))
     return list(dependencies)
 
 
@@ -124,7 +124,7 @@ def versions(lines: Iterable[str]) -> dict[str, str]:
     return numbers
 
 
-def _limited(line: str, marker: Marker | None) -> str:
+def _limit(line: str, marker: Marker | None) -> str:
     """Add a marker to a requirement that may have one of its own."""
     package, _, own = line.partition(" ; ")
     both = f"({own}) and ({marker})" if own and marker else own or marker

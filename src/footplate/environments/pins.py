@@ -109,7 +109,7 @@ def pin_softly(
             pins = _compile([*firm, *_only_wheels(lines), *lines], replace(target, say=messages.append), left_out)
             break
         except InvalidInput as error:
-            blamed = _blamed(error, firm, lines)
+            blamed = _find_blamed(error, firm, lines)
             if not blamed:
                 raise
             messages.clear()  # a failure of soft lines is not one
@@ -139,9 +139,9 @@ def _bare(line: str) -> str:
     return f"{name} ; {marker}" if marker else str(name)
 
 
-def _blamed(error: InvalidInput, firm: Sequence[str], soft: Sequence[str]) -> list[str]:
+def _find_blamed(error: InvalidInput, firm: Sequence[str], soft: Sequence[str]) -> list[str]:
     """Return the soft lines that a failure is about; without any other line, that is all of them."""
-    culprits = uv_errors.blamed(soft, error.message) if isinstance(error, uv_errors.Unresolvable) else []
+    culprits = uv_errors.find_blamed(soft, error.message) if isinstance(error, uv_errors.Unresolvable) else []
     alone = all(is_option(line) for line in firm)
     return culprits or (list(soft) if alone else [])
 

@@ -31,7 +31,7 @@ def lock_requirements(
     """Lock requirements for the Python of `spec`. A conda file that is mapped to PyPI ends up here, too."""
     lines = clean(requirements)
     adapted = adaptations.adapt(
-        without_azureml(lines, say), azureml_dependencies.brought(lines),
+        without_azureml(lines, say), azureml_dependencies.find_dependencies(lines),
         mpi=adaptations.needs_mpi(spec.options, lines) and not machine.has_mpi(settings),
         settings=settings,
     )  # fmt: skip

@@ -45,7 +45,7 @@ class Python:
         return f"{self.version[0]}.{self.version[1]}"
 
 
-def demanded(requested: str | None) -> str | None:
+def exact_version(requested: str | None) -> str | None:
     """Return the one version that somebody requested; None for a range, and for the version of a template."""
     exact = _EXACT.fullmatch(requested.replace(" ", "")) if requested is not None else None
     return exact[1] if exact is not None and exact[1] not in _OF_TEMPLATES else None
@@ -54,7 +54,7 @@ def demanded(requested: str | None) -> str | None:
 def is_our_choice(requested: str | None) -> bool:
     """Whether nobody requested this version: it is None, or a template's."""
     return requested is None or (
-        demanded(requested) is None and _EXACT.fullmatch(requested.replace(" ", "")) is not None
+        exact_version(requested) is None and _EXACT.fullmatch(requested.replace(" ", "")) is not None
     )
 
 

@@ -56,10 +56,10 @@ def clean(texts: Iterable[str]) -> list[str]:
     """
     lines = [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
     cleaned = (_EDITABLE.sub("", _COMMENT.sub("", line).strip()) for line in lines)
-    return [_honoured(line) for line in cleaned if line]
+    return [_check_line(line) for line in cleaned if line]
 
 
-def _honoured(line: str) -> str:
+def _check_line(line: str) -> str:
     if is_option(line):
         name = re.split(r"[\s=]", line, maxsplit=1)[0]
         if name[:2] not in _SHORT_OPTIONS and name not in _OPTIONS:

@@ -18,7 +18,7 @@ def first_impossible_line(text: str) -> tuple[int, str] | None:
     except (SyntaxError, ValueError):
         return None  # Python itself reports it better
     names = {name for node in ast.walk(tree) for name in _aliases(node)}
-    numbers = sorted(node.lineno for node in _unguarded(tree) if _needs_version_1(node, names))
+    numbers = sorted(node.lineno for node in _find_unguarded(tree) if _needs_version_1(node, names))
     return (numbers[0], text.splitlines()[numbers[0] - 1].strip()) if numbers else None
 
 
@@ -29,13 +29,13 @@ def _aliases(node: ast.AST) -> Iterator[str]:
                 yield one.asname or one.name
 
 
-def _unguarded(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+def _find_unguarded(node: ast.AST) -> Iterator[ast.expr | ast.stmt]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Try):
             continue
         if isinstance(child, (ast.expr, ast.stmt)):
             yield child
-        yield from _unguarded(child)
+        yield from _find_unguarded(child)
 
 
 def _needs_version_1(node: ast.expr | ast.stmt, names: set[str]) -> bool:

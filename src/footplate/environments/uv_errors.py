@@ -46,14 +46,14 @@ def not_installed(failure: str, messages: str) -> FootplateError:
 
 def clashing(lines: Sequence[str], messages: str, name_of: Callable[[str], str | None]) -> str:
     """Return the lines, as the user wrote them, that the resolver's message is about."""
-    direct = blamed(lines, messages, name_of)
+    direct = find_blamed(lines, messages, name_of)
     if not direct:
         return ""
     head = "this line cannot be satisfied" if len(direct) == 1 else "these lines conflict"
     return f"\n{head}:\n" + "\n".join(f"  {line}" for line in direct)
 
 
-def blamed(lines: Sequence[str], messages: str, name_of: Callable[[str], str | None] = name_of) -> list[str]:
+def find_blamed(lines: Sequence[str], messages: str, name_of: Callable[[str], str | None] = name_of) -> list[str]:
     """Return the lines that the message is about: those that it calls required, or else all that it names."""
     text = re.sub(r"\s+", " ", messages)
     named = [line for line in lines if (name := name_of(line)) and re.search(rf"(?<![\w.-]){re.escape(name)}\b", text)]

@@ -56,7 +56,7 @@ def _failure(error: BaseException, bootstrap: str) -> Record:
         "code": 130 if isinstance(error, KeyboardInterrupt) else 1,
         "exception": name,
         "exception_message": _words(error),
-        "traceback": _shortened("".join(lines), _TRACEBACK_LIMIT),
+        "traceback": _shorten("".join(lines), _TRACEBACK_LIMIT),
         "numpy": getattr(sys.modules.get("numpy"), "__version__", None),  # some errors depend on it
     }
 
@@ -84,11 +84,11 @@ def _users_frames(frames: Optional[TracebackType], bootstrap: str) -> Optional[T
 def _words(value: object) -> str:
     try:
         # The SDK's exceptions print themselves in Azure's frame; a report needs only the sentences in it.
-        return _shortened(str(getattr(value, "message_with_hint", value)), _MESSAGE_LIMIT)
+        return _shorten(str(getattr(value, "message_with_hint", value)), _MESSAGE_LIMIT)
     except Exception:
         return f"<{type(value).__name__} that cannot be printed>"
 
 
-def _shortened(text: str, limit: int) -> str:
+def _shorten(text: str, limit: int) -> str:
     """Keep the beginning and the end of a long text: the cause of a failure is in one of them."""
     return text if len(text) <= limit else text[: limit // 2] + "\n…\n" + text[-limit // 2 :]

@@ -106,7 +106,7 @@ class Journal:
         self._writer()
         self.log(name, value, step, description)
 
-    def _log_other(self, name: str, value: Any, step: Optional[float], description: str) -> None:
+    def log_other(self, name: str, value: Any, step: Optional[float], description: str) -> None:
         """Log a value that is not exactly a float."""
         if isinstance(value, float):
             self.log(name, float(value), step, description)
@@ -121,14 +121,14 @@ class Journal:
         if not -(2**63) <= value < 2**63:
             return self._log_text(name, value, SCALAR, step, description)
         at = NO_STEP if step is None else float(step)
-        writer, series = self._series(name, description)
+        writer, series = self.series_of(name, description)
         return writer.put(INT_SLOT.pack_into, (value, time.time(), at, series, INT, MARK))
 
     def _log_text(self, name: str, value: Any, kind: int, step: Optional[float], description: str) -> None:
         at = NO_STEP if step is None else float(step)
         payload = _to_json(value)
         while True:
-            writer, series = self._series(name, description)
+            writer, series = self.series_of(name, description)
             try:
                 offset, size = writer.write_text(payload)
             except _TextFull:
@@ -136,7 +136,7 @@ class Journal:
                 continue
             return writer.put(TEXT_SLOT.pack_into, (offset, size, time.time(), at, series, kind, MARK))
 
-    def _series(self, name: str, description: str) -> Tuple[_Writer, int]:
+    def series_of(self, name: str, description: str) -> Tuple[_Writer, int]:
         """Return the current writer and the number of the series in it."""
         while True:
             writer = self._writer()
@@ -167,12 +167,12 @@ class Journal:
                 self.log = self._log_first
                 self.writer = _unique(self._prefix)
 
-    def _turned(self, writer: _Writer) -> None:
+    def follow(self, writer: _Writer) -> None:
         """Use the writer's new segment."""
         if self._current is writer:
             self.log = writer.bind()
 
-    def _after_fork(self) -> None:
+    def reset_after_fork(self) -> None:
         # A thread that does not exist in the child may have held the lock; the mapped memory belongs to the parent.
         self._lock = RLock()
         if self._current is not None:
@@ -263,7 +263,7 @@ class _Writer:
             if self._segment is full:
                 self._grow()
             # Also when the segment existed already: a caller that gets here holds an outdated function.
-            self._journal._turned(self)  # pyright: ignore[reportPrivateUsage]
+            self._journal.follow(self)
 
     def _grow(self) -> None:
         start, size = self._start, self._size
@@ -301,11 +301,11 @@ def _bind(journal: Journal, writer: _Writer, segment: _Segment) -> Log:
 
     def log(name: str, value: Any, step: Optional[float] = None, description: str = "") -> None:
         if type(value) is not float:
-            return journal._log_other(name, value, step, description)  # pyright: ignore[reportPrivateUsage]
+            return journal.log_other(name, value, step, description)
         try:
             series = ids[name]
         except KeyError:
-            writer_now, series = journal._series(name, description)  # pyright: ignore[reportPrivateUsage]
+            writer_now, series = journal.series_of(name, description)
             if writer_now is not writer:  # a caller has kept this function after its segment was replaced
                 return journal.log(name, value, step, description)
         at = NO_STEP if step is None else float(step)
@@ -379,7 +379,7 @@ _journals: WeakSet[Journal] = WeakSet()
 
 def _after_fork() -> None:
     for journal in list(_journals):
-        journal._after_fork()  # pyright: ignore[reportPrivateUsage]
+        journal.reset_after_fork()
 
 
 os.register_at_fork(after_in_child=_after_fork)

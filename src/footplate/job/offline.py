@@ -41,33 +41,33 @@ class _OfflineRun:
     def log(self, name: Any, value: Any = None, description: str = "") -> None:
         if isinstance(name, dict):
             for each, one in cast("Dict[str, Any]", name).items():
-                self._attempted("scalar", each, one)
+                self._print_attempt("scalar", each, one)
         else:
-            self._attempted("scalar", name, value)
+            self._print_attempt("scalar", name, value)
 
     def log_list(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("list", name, value)
+        self._print_attempt("list", name, value)
 
     def log_table(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("table", name, value)
+        self._print_attempt("table", name, value)
 
     def log_row(self, name: str, description: Optional[str] = None, **kwargs: Any) -> None:
-        self._attempted("row", name, kwargs)
+        self._print_attempt("row", name, kwargs)
 
     def log_image(self, name: str, path: Optional[str] = None, plot: Any = None, description: str = "") -> None:
-        self._attempted("image", name, plot if path is None else path)
+        self._print_attempt("image", name, plot if path is None else path)
 
     def log_residuals(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("residuals", name, value)
+        self._print_attempt("residuals", name, value)
 
     def log_predictions(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("predictions", name, value)
+        self._print_attempt("predictions", name, value)
 
     def log_accuracy_table(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("accuracy table", name, value)
+        self._print_attempt("accuracy table", name, value)
 
     def log_confusion_matrix(self, name: str, value: Any, description: str = "") -> None:
-        self._attempted("confusion matrix", name, value)
+        self._print_attempt("confusion matrix", name, value)
 
     def upload_folder(self, name: str, path: str, datastore_name: Optional[str] = None) -> None:
         print(f"Attempted to track folder {name} at {path}")
@@ -92,7 +92,7 @@ class _OfflineRun:
     def flush(self, timeout_seconds: float = 300) -> None:
         return None
 
-    def _attempted(self, kind: str, name: str, value: Any) -> None:
+    def _print_attempt(self, kind: str, name: str, value: Any) -> None:
         print(f"Attempted to log {kind} metric {name}:\n{value}")
 
     def __enter__(self) -> _OfflineRun:

@@ -105,18 +105,18 @@ class NodeData:
         for spec in self._orders.inputs:
             what = f"input {self._describe(spec)} could not be {_DONE[spec.mode]}"
             with self._failure_as_cause(what, self._hint_if_gone(spec)):
-                places[spec.name] = self._patiently(functools.partial(self._input, spec))
+                places[spec.name] = self._patiently(functools.partial(self._show_input, spec))
         for output in self._orders.outputs:
             with self._failure_as_cause(f"output {output.name!r} could not be prepared"):
-                places[output.name] = self._output(output)
+                places[output.name] = self._prepare_output(output)
         names_in_use = {*os.environ, *self._orders.variables}
         return azure_variables.data_variables(self._orders.inputs, self._orders.outputs, places, names_in_use)
 
-    def _input(self, spec: DataInput) -> str:
+    def _show_input(self, spec: DataInput) -> str:
         if spec.mode == "direct":
             return str(spec.dataset)
         at = self._place(spec.name, spec.path_on_compute)
-        about = self._wanted(spec)
+        about = self._resolve_input(spec)
         self._refuse_inside_mount(at)
         report = self._report(f"input {spec.name!r}")
         if spec.mode == "download":
@@ -149,7 +149,7 @@ class NodeData:
         with open(self._links, "a", encoding="ascii") as file:
             file.write(json.dumps(place) + "\n")
 
-    def _wanted(self, spec: DataInput) -> InputData:
+    def _resolve_input(self, spec: DataInput) -> InputData:
         if spec.dataset is None:
             definition = {"sources": [{"datastore": spec.datastore, "path": spec.path}]}
             return InputData(definition, {str(spec.datastore): self._run_data.stores[str(spec.datastore)]})
@@ -170,7 +170,7 @@ class NodeData:
             self._link.retry(lambda: blobs.put_stream(digest, self._link.get_blob(digest)))
         return blobs.checked_path(digest)
 
-    def _output(self, output: DataOutput) -> str:
+    def _prepare_output(self, output: DataOutput) -> str:
         in_place = self._in_place(output)
         at = self._place(output.name, output.path_on_compute)
         if in_place is None:
@@ -287,7 +287,7 @@ class NodeData:
         uploader.finish(self._report(f"output {output.name!r}"))
         if uploader.kept and output.name not in self._warned:
             self._warned.add(output.name)
-            self._link.retry(lambda: self._link.warn(_kept_words(output, uploader.kept)))
+            self._link.retry(lambda: self._link.warn(_describe_skipped(output, uploader.kept)))
 
     def _register_all(self) -> None:
         for output in self._orders.outputs:
@@ -345,7 +345,7 @@ class NodeData:
         for view in self._visible:
             self._report_unreadable(view)
             view.close()
-        for mount in self._left_by_another():
+        for mount in self._adopt_mounts():
             mount.close()
         for place in self._recorded_links():
             if os.path.islink(place):
@@ -365,7 +365,7 @@ class NodeData:
             with contextlib.suppress(FootplateError):
                 self._link.retry(lambda words=words: self._link.warn(f"data that could not be read: {words}"))
 
-    def _left_by_another(self) -> Iterator[Mount]:
+    def _adopt_mounts(self) -> Iterator[Mount]:
         """Yield mounts of a killed agent that nobody has removed since."""
         if self._visible or not os.path.exists(self._records):
             return
@@ -431,7 +431,7 @@ def _is_chosen(output: DataOutput, name: str) -> bool:
     return not output.globs or any(store_names.matches(pattern, name) for pattern in output.globs)
 
 
-def _kept_words(output: DataOutput, skipped: list[str]) -> str:
+def _describe_skipped(output: DataOutput, skipped: list[str]) -> str:
     there = f"in datastore {output.datastore!r} already and"
     if len(skipped) == 1:
         words = f"{skipped[0]!r} was {there} stays as it is (overwrite=True replaces it)"

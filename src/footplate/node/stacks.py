@@ -146,7 +146,7 @@ def _thread(seen: dict[str, Any]) -> ThreadStack:
 
 
 def _ask(pid: int) -> tuple[tuple[ThreadStack, ...], str | None]:
-    path = _registered(pid)
+    path = _find_stack_file(pid)
     if path is None:
         return (), "it was not started by Footplate's bootstrap, or has closed its file, so it cannot be asked"
     before = os.path.getsize(path)
@@ -154,11 +154,11 @@ def _ask(pid: int) -> tuple[tuple[ThreadStack, ...], str | None]:
         os.kill(pid, SIGNAL)
     except OSError as error:
         return (), f"it cannot be signalled: {error.strerror}"
-    text = _written(path, before)
+    text = _wait_for_text(path, before)
     return parse(text), None if text else f"it has not answered within {_WRITE_SECONDS:g} s"
 
 
-def _registered(pid: int) -> str | None:
+def _find_stack_file(pid: int) -> str | None:
     """Return the file to which the process would write its stacks, if it is certain that the signal is safe."""
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)", _text(f"/proc/{pid}/status"), re.MULTILINE)
     if caught is None or not int(caught[1], 16) >> (SIGNAL - 1) & 1:
@@ -175,7 +175,7 @@ def _registered(pid: int) -> str | None:
     return path if path in open_files else None
 
 
-def _written(path: str, before: int) -> str:
+def _wait_for_text(path: str, before: int) -> str:
     """Return the text that was added to the file, as soon as it stops growing."""
     deadline = time.monotonic() + _WRITE_SECONDS
     size = before

@@ -115,7 +115,7 @@ class TimeLimit:
 
     def seconds_left(self) -> float | None:
         """Return the seconds until there is something to do: to warn the ranks, or to end them."""
-        remaining = self._own_left()
+        remaining = self._own_seconds_left()
         if self.signal_due():  # a rank may yet install a handler
             return LOOK_SECONDS if remaining is None else min(remaining, LOOK_SECONDS)
         return (
@@ -128,9 +128,9 @@ class TimeLimit:
         """Return the signal that the ranks are to get from now on, because a limit is near."""
         return self._orders.warning_signal if self._is_near() or self._stop.is_warned else None
 
-    def passed(self) -> Cause | None:
+    def cause_if_passed(self) -> Cause | None:
         """Return the cause of the end if the run's own limit has passed."""
-        remaining = self._own_left()
+        remaining = self._own_seconds_left()
         if remaining is None or remaining > 0:
             return None
         words = f"ran longer than the limit of {self._orders.max_seconds:g} seconds"
@@ -144,9 +144,9 @@ class TimeLimit:
         return replace(cause, code=code, message=f"ended after the warning of the time limit: {cause.message}")
 
     def _is_near(self) -> bool:
-        remaining = self._own_left()
+        remaining = self._own_seconds_left()
         return remaining is not None and remaining <= self._orders.warning_seconds
 
-    def _own_left(self) -> float | None:
+    def _own_seconds_left(self) -> float | None:
         limit = self._orders.max_seconds
         return None if limit is None else limit - self._seconds_run()

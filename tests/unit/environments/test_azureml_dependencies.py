@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.environments.azureml_dependencies import NEWEST, brought, versions
+from footplate.environments.azureml_dependencies import NEWEST, find_dependencies, versions
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,12 @@ from footplate.environments.azureml_dependencies import NEWEST, brought, version
     ],
 )
 def test_release_decides_what_is_brought(line: str, expected: str, absent: str) -> None:
-    found = brought([line])
+    found = find_dependencies([line])
     assert expected in found and absent not in found
 
 
 def test_other_lines_bring_nothing() -> None:
-    assert brought(["numpy", "--pre", "azure-core", "azuremlutils"]) == []
+    assert find_dependencies(["numpy", "--pre", "azure-core", "azuremlutils"]) == []
 
 
 def test_pinned_versions_are_kept() -> None:
@@ -48,8 +48,8 @@ def test_pinned_versions_are_kept() -> None:
 def test_a_line_without_a_pin_follows_the_release_of_the_others() -> None:
     """A clone of AzureML-PyTorch-1.4, to which a notebook adds azureml-mlflow, contains mlflow of that time."""
     lines = ["azureml-defaults==1.8.0", "azureml-mlflow"]
-    assert "mlflow>=1.0" in brought(lines) and versions(lines)["azureml-mlflow"] == "1.8.0"
-    assert "mlflow-skinny" in brought(["azureml-defaults==1.8.0", "azureml-mlflow>=1.30,<1.43"])
+    assert "mlflow>=1.0" in find_dependencies(lines) and versions(lines)["azureml-mlflow"] == "1.8.0"
+    assert "mlflow-skinny" in find_dependencies(["azureml-defaults==1.8.0", "azureml-mlflow>=1.30,<1.43"])
 
 
 def test_mlflow_is_recorded_without_a_pin() -> None:

@@ -23,18 +23,22 @@ class Clock:
 
 def test_without_a_limit_there_is_nothing_to_do() -> None:
     limit = Clock(warning_signal="SIGUSR1").limit
-    assert (limit.seconds_left(), limit.passed(), limit.signal_due()) == (None, None, None)
+    assert (limit.seconds_left(), limit.cause_if_passed(), limit.signal_due()) == (None, None, None)
 
 
 def test_the_signal_is_due_before_the_limit_of_the_run() -> None:
     clock = Clock(max_seconds=100.0, warning_signal="SIGUSR1", warning_seconds=30.0)
     assert (clock.limit.seconds_left(), clock.limit.signal_due()) == (70.0, None)
     clock.now = 70.0
-    assert (clock.limit.seconds_left(), clock.limit.signal_due(), clock.limit.passed()) == (1.0, "SIGUSR1", None)
+    assert (clock.limit.seconds_left(), clock.limit.signal_due(), clock.limit.cause_if_passed()) == (
+        1.0,
+        "SIGUSR1",
+        None,
+    )
     clock.now = 99.5
     assert clock.limit.seconds_left() == 0.5
     clock.now = 100.0
-    cause = clock.limit.passed()
+    cause = clock.limit.cause_if_passed()
     assert cause is not None and (cause.code, cause.node) == ("time_limit", 0)
 
 

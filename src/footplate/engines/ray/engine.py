@@ -309,17 +309,17 @@ def _observe_ended(job: dict[str, Any], nodes: int, canceled: bool) -> Observati
         return Observation("exited", nobody, reason="somebody stopped the Ray job", ended_by="stopped_elsewhere")
     if job.get("error_type") in _NOT_STARTED:  # not lost: the next submission of the same attempt may succeed
         return Observation("exited", nobody, reason=api.first_line(message))
-    result = _result(message)
+    result = _read_result(message)
     if result is not None:
         codes = {**nobody, **{int(node): code for node, code in result["codes"].items()}}
         lost = [f"node {node}: {why}" for node, why in sorted(result["lost"].items())]
-        return Observation("exited", codes, reason="; ".join(lost) or None, ended_by=_ended_by(lost))
+        return Observation("exited", codes, reason="; ".join(lost) or None, ended_by=_find_reason(lost))
     if nodes == 1 and (code := job.get("driver_exit_code")) is not None:
         return Observation("exited", {0: int(code)})
-    return Observation("exited", nobody, reason=api.first_line(message), ended_by=_ended_by([message]))
+    return Observation("exited", nobody, reason=api.first_line(message), ended_by=_find_reason([message]))
 
 
-def _result(message: str) -> dict[str, Any] | None:
+def _read_result(message: str) -> dict[str, Any] | None:
     """Return the last line of a driver, which reports the exit codes of its nodes."""
     _, marker, text = message.rpartition(program.RESULT)
     try:
@@ -328,7 +328,7 @@ def _result(message: str) -> dict[str, Any] | None:
         return None
 
 
-def _ended_by(reasons: list[str]) -> str | None:
+def _find_reason(reasons: list[str]) -> str | None:
     if not reasons:
         return None
     return "out_of_memory" if any("memory" in reason.lower() for reason in reasons) else "node_lost"

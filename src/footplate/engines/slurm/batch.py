@@ -243,10 +243,10 @@ def parse_sacct(text: str) -> dict[str, SlurmJob]:
         if line.count("|") >= len(SACCT_FIELDS) - 1:
             row = line.split("|", len(SACCT_FIELDS) - 1)
             lines[row[0]].append(row)
-    return {job: _accounted(rows) for job, rows in lines.items()}
+    return {job: _read_accounting(rows) for job, rows in lines.items()}
 
 
-def _accounted(rows: Sequence[Sequence[str]]) -> SlurmJob:
+def _read_accounting(rows: Sequence[Sequence[str]]) -> SlurmJob:
     job, state, reason, start, code, hosts, name = rows[-1]
     states = [row[1] for row in rows if row[-1] == name]
     restarts = len(states) - 1 + (state == "REQUEUED")  # a job cancelled before its next start has no line for it

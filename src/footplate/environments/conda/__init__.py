@@ -50,7 +50,7 @@ class CondaBuilder:
         if reason:
             say(f"the conda packages are mapped to PyPI: {reason}")
         lock = mapping.lock(spec, settings, say)
-        return replace(lock, warnings=explained(lock.warnings, reason))
+        return replace(lock, warnings=explain_mapping(lock.warnings, reason))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         if "packages" not in lock.content:
@@ -101,7 +101,7 @@ def _has_rattler() -> bool:
     return importlib.util.find_spec("rattler") is not None
 
 
-def explained(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
+def explain_mapping(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
     """Add the reason to the warning that lists the mapped packages; without a mapped package there is nothing to
     explain."""
     if not reason or not warnings or not warnings[0].startswith(mapping.MAPPED_TO_PYPI):

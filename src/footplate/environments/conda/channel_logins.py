@@ -33,7 +33,7 @@ def config(logins: Logins) -> Generator[Config]:
         yield settings.merge(Config.from_toml("\n".join(lines))) if tokens else settings
         return
     with tempfile.NamedTemporaryFile("w", prefix="footplate-", suffix=".json") as file:  # mode 0600
-        json.dump({**_stored(settings), **dict(map(_entry, passwords.values()))}, file)
+        json.dump({**_read_stored(settings), **dict(map(_entry, passwords.values()))}, file)
         file.flush()
         override = f"authentication-override-file = {json.dumps(file.name)}"
         yield settings.merge(Config.from_toml("\n".join([override, *lines])))
@@ -45,7 +45,7 @@ def _entry(whole: str) -> tuple[str, dict[str, Any]]:
     return parts.hostname or "", {"BasicHTTP": login}
 
 
-def _stored(settings: Config) -> dict[str, Any]:
+def _read_stored(settings: Config) -> dict[str, Any]:
     """Return the credentials in the user's file, which an override would hide. Those in a keyring cannot be read
     here."""
     named = settings.authentication_override_file or os.environ.get("RATTLER_AUTH_FILE") or _STORED

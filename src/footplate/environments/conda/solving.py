@@ -254,7 +254,7 @@ def _adapt(
     has_mpi = any(record.name.normalized in adaptations.MPIS for record in solution)
     has_mpi |= machine.has_mpi(settings) and not spec.options.get("docker")
     return adaptations.adapt(
-        without_azureml(request.pip, say), azureml_dependencies.brought(request.pip),
+        without_azureml(request.pip, say), azureml_dependencies.find_dependencies(request.pip),
         mpi=adaptations.needs_mpi(spec.options, request.pip) and not has_mpi, settings=settings,
     )  # fmt: skip
 
@@ -265,7 +265,7 @@ def _pin_pip(
     """Resolve pip's section like pip does in such an environment: conda's packages stay unless a line needs another
     version."""
     lines = adapted.lines
-    brought = _known_to_pip(solution)
+    brought = _packages_for_pip(solution)
     for line in lines:
         name = name_of(line)
         if name in brought and not package_names.admits(line, str(brought[name].version)):
@@ -286,7 +286,7 @@ def _pin_pip(
     )
 
 
-def _known_to_pip(solution: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
+def _packages_for_pip(solution: Sequence[RepoDataRecord]) -> dict[str, RepoDataRecord]:
     """Return the conda packages that contain Python, and the libraries that recipes link against, by their PyPI
     names."""
     by_name: dict[str, RepoDataRecord] = {}

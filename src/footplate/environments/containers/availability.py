@@ -119,13 +119,13 @@ def refuse_or(settings: ResolverSettings, why: str) -> str:
 
 def warning(spec: EnvironmentSpec, instead: EnvironmentSpec, why: str) -> str:
     """Return the warning for the run, with everything that was requested and not used."""
-    unused = ", ".join(_unused(spec.options.get("docker") or {}))
+    unused = ", ".join(_list_unused(spec.options.get("docker") or {}))
     words = "the interpreter of this machine" if instead.builder == "existing" else "a virtual environment"
     words += f" with Python {instead.python} of the image" if instead is not spec else ""
     return f"the run uses {words} and no container: {why}; not used: {unused}"
 
 
-def _unused(docker: Mapping[str, Any]) -> list[str]:
+def _list_unused(docker: Mapping[str, Any]) -> list[str]:
     parts: list[str] = []
     if docker.get("base_image"):
         parts.append(f"the image {docker['base_image']}")

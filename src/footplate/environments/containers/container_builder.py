@@ -68,7 +68,9 @@ class ContainerBuilder:
                 return make_lock(self.name, {**conda_lock.content, "base": base, "start": start}, conda_lock.warnings)
         cleaned, warnings = _packages(spec, reason)
         mpi = spec.builder != "existing" and adaptations.needs_mpi(spec.options, cleaned) and not _has_mpi(engine, here)
-        adapted = adaptations.adapt(without_azureml(cleaned, say), azureml_dependencies.brought(cleaned), mpi, settings)
+        adapted = adaptations.adapt(
+            without_azureml(cleaned, say), azureml_dependencies.find_dependencies(cleaned), mpi, settings
+        )
         lines = adapted.lines
         _refuse_recipes(lines)
         python = _look_inside(engine, here, str(docker.get("interpreter") or "python"), images.label(base.get("image")))
@@ -161,7 +163,7 @@ def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tup
     if section is not None:
         mapped = mapping.map_packages([str(line) for line in section.get("dependencies") or ()])
         lines += [*mapped.requirements, *(str(line) for line in section.get("pip") or ())]
-        warnings = conda.explained(mapped.warnings(), reason or "")
+        warnings = conda.explain_mapping(mapped.warnings(), reason or "")
     cleaned = clean(lines)
     if local := [*local_content(cleaned)]:
         raise InvalidInput(
@@ -222,7 +224,7 @@ def _other_python(
     requested: str | None, python: Mapping[str, Any], label: str, settings: ResolverSettings
 ) -> tuple[str, ...]:
     has = ".".join(map(str, python["version"]))
-    exact = pythons.demanded(requested)
+    exact = pythons.exact_version(requested)
     if exact is None or (has + ".").startswith(exact + "."):
         return ()
     if settings.interpreters == "exact":

@@ -67,7 +67,7 @@ def lock_base(
         base = {"dockerfile": docker.get("base_dockerfile"), "context": docker.get("build_context")}
         if base["dockerfile"]:
             _refuse_to_copy(str(base["dockerfile"]))
-            base["dockerfile"] = _pinned(engine, str(base["dockerfile"]), settings.logins, say)
+            base["dockerfile"] = _pin_images(engine, str(base["dockerfile"]), settings.logins, say)
         fetch_base(engine, base, settings.root, say)
         return base
     name = full_name(docker, otherwise)
@@ -184,7 +184,7 @@ def _refuse_to_copy(text: str) -> None:
             )
 
 
-def _pinned(engine: ContainerEngine, text: str, logins: Logins, say: Say) -> str:
+def _pin_images(engine: ContainerEngine, text: str, logins: Logins, say: Say) -> str:
     """Pin the images of the FROM lines, so that the same Dockerfile gives the same image next year."""
     stages = {match[4].lower() for match in _FROM.finditer(text) if match[4]}
 

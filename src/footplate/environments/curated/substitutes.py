@@ -43,7 +43,7 @@ def lock(
         say(f"{entry.name}: its own packages cannot be installed here")
         say(error.message)
     instead = curated.get(entry.nearest)
-    locked = resolve(_swapped(spec, entry, instead))
+    locked = resolve(_swap(spec, entry, instead))
     had, has = _words(entry, spec), _words(instead, spec)
     warning = f"{entry.name}: {had} cannot be installed here; the run uses {instead.name}: {has}"
     return replace(locked, warnings=(warning, *locked.warnings))
@@ -98,7 +98,7 @@ def _only_wheels(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
     return _with_lines(spec, lambda lines: [*options, *lines])
 
 
-def _swapped(spec: EnvironmentSpec, entry: Curated, instead: Curated) -> EnvironmentSpec:
+def _swap(spec: EnvironmentSpec, entry: Curated, instead: Curated) -> EnvironmentSpec:
     def swap(lines: Sequence[str]) -> list[str]:
         own = [line for line in lines if line not in (*entry.requirements, *entry.with_mpi)]
         named = {name_of(line) for line in own}

@@ -237,7 +237,7 @@ class CheckpointSaver:
         return self._save(self._look(), set(), self._completion.is_quiet)
 
     def _save(self, now: Mapping[str, _File], same: set[str], is_quiet: bool) -> bool:
-        changed = self._changed(now)
+        changed = self._find_changed(now)
         self._complete = self._find_complete(now, changed, same)
         if not changed:
             self._unsaved_since = None
@@ -273,10 +273,10 @@ class CheckpointSaver:
     def _save_last(self, trusts: bool) -> None:
         now = self._look()
         if trusts:
-            self._put(now, self._changed(now), whole=True, removes=True)
+            self._put(now, self._find_changed(now), whole=True, removes=True)
         else:
             complete = {name for name, file in now.items() if self._was_complete(name, file)}
-            self._put(now, complete & self._changed(now), whole=False)
+            self._put(now, complete & self._find_changed(now), whole=False)
 
     def _look(self) -> dict[str, _File]:
         root = os.path.join(self._folder.wd, CHECKPOINTS)
@@ -288,13 +288,13 @@ class CheckpointSaver:
         self._completion.watch_directories({file.path for file in files.values()})
         return files
 
-    def _changed(self, now: Mapping[str, _File]) -> set[str]:
+    def _find_changed(self, now: Mapping[str, _File]) -> set[str]:
         return {name for name, file in now.items() if name not in self._saved or self._saved[name].stamp != file.stamp}
 
     def _put(self, now: Mapping[str, _File], names: Iterable[str], whole: bool, removes: bool = False) -> bool:
         """Store these files and publish the new version; `whole`: only if none of them has changed meanwhile."""
         names = sorted(names)
-        stored = {view.path: view.digest for view in self._stored(now, names)}
+        stored = {view.path: view.digest for view in self._store_files(now, names)}
         if (not stored and not removes) or (whole and len(stored) < len(names)):
             return False
         unchanged = {name: version for name, version in self._saved.items() if name in now}
@@ -307,7 +307,7 @@ class CheckpointSaver:
         self._write_index()
         return True
 
-    def _stored(self, now: Mapping[str, _File], names: Sequence[str]) -> list[FileView]:
+    def _store_files(self, now: Mapping[str, _File], names: Sequence[str]) -> list[FileView]:
         """Store files; return those that have not changed meanwhile."""
         with _links([now[name].path for name in names], self._links) as paths:
             outputs = [Output(path, [name]) for path, name in zip(paths, names)]

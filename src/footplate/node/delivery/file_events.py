@@ -39,7 +39,7 @@ class FileEvents:
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._file = _checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._file = _check_result(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._directories: dict[int, str] = {}  # by the kernel's number of the watch
         self._awake, self._waker = os.pipe()
 
@@ -51,7 +51,7 @@ class FileEvents:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             mask = _ENTRIES | (_CLOSE_WRITE if writes else 0)
             number = self._libc.inotify_add_watch(self._file, os.fsencode(directory), ctypes.c_uint32(mask))
-            self._directories[_checked(number)] = directory
+            self._directories[_check_result(number)] = directory
 
     def watched(self) -> set[str]:
         return set(self._directories.values())
@@ -91,7 +91,7 @@ class FileEvents:
             os.close(file)
 
 
-def _checked(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result

@@ -58,7 +58,7 @@ def collect(
     Return the names of files for which there was no disk space in `limit` seconds.
     """
     collection = _Collection(store, link, DiskWait(link, limit, say), say)
-    collection.name(store.moved_before())
+    collection.name(store.find_moved())
     batch: list[Output] = []
     for output in _find(names, folder, say):
         if store.moves(output):
@@ -145,7 +145,7 @@ class LocalStore:
     def moves(self, output: Output) -> bool:
         return not self._keep and os.path.getsize(output.path) >= LARGE
 
-    def moved_before(self) -> list[FileView]:
+    def find_moved(self) -> list[FileView]:
         """Return the files that a killed agent had moved, and perhaps not yet named."""
         try:
             with open(self._record, encoding="ascii") as record:
@@ -183,7 +183,7 @@ class ServerStore:
     def moves(self, _output: Output) -> bool:
         return False
 
-    def moved_before(self) -> list[FileView]:
+    def find_moved(self) -> list[FileView]:
         return []
 
     def put(self, batch: Sequence[Output]) -> list[FileView]:

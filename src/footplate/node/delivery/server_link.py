@@ -99,7 +99,7 @@ class Link:
     def orders(self, wait: float, until: str = "ready") -> NodeOrders:
         return self._api.nodes.orders(self._run, self._node, wait=wait, until=until)
 
-    def prepared(self, ports: Sequence[int], wait: float) -> NodeOrders:
+    def report_prepared(self, ports: Sequence[int], wait: float) -> NodeOrders:
         """Report that the ranks can start, with these ports held for them; the orders tell whether they may.
 
         The server answers when the other nodes can start too, after `wait` seconds at most.
@@ -150,10 +150,10 @@ class Link:
     def data(self, workspace: str) -> RunData:
         """Return the datasets and stores of the run with credentials; built-in stores as this machine reaches them."""
         run_data = self._api.datastores.data_of_run(self._run)
-        stores = {name: self._reached(workspace, name, spec) for name, spec in run_data.stores.items()}
+        stores = {name: self._resolve_store(workspace, name, spec) for name, spec in run_data.stores.items()}
         return replace(run_data, stores=stores)
 
-    def _reached(self, workspace: str, name: str, spec: StoreSpec) -> StoreSpec:
+    def _resolve_store(self, workspace: str, name: str, spec: StoreSpec) -> StoreSpec:
         built_in = name in datasets.BUILT_IN_DATASTORES and spec.kind == data.FOLDER
         if not built_in or self._transport.is_local or os.path.isdir(spec.location["path"]):
             return spec

@@ -28,8 +28,8 @@ class Daemons:
         self._orders = orders
         self._folder = folder
         self._enlist = enlist
-        self._door: LauncherServer | None = None
-        self._switchboard: LauncherClient | None = None
+        self._server: LauncherServer | None = None
+        self._client: LauncherClient | None = None
         self._variables: dict[str, str] = {}
         self._setting: RankEnvironment
         self._log = f"system_logs/mpi_node_{orders.node}.txt"
@@ -50,7 +50,7 @@ class Daemons:
         common.update({"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp})
         if container is None:
             launcher = mpirun.find(common["PATH"], orders)
-            common.update(_found_with(launcher, common))
+            common.update(_library_path(launcher, common))
             if "OPAL_PREFIX" in common:  # the real path, as mpirun passes it to its daemons
                 common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         else:
@@ -64,15 +64,15 @@ class Daemons:
         self._variables = {**mpirun.daemon_defaults(launcher, folder), **common, "PATH": path}
         if orders.node > 0:
             place = orders.mpi.places[orders.node]
-            self._door = LauncherServer(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)
+            self._server = LauncherServer(place.address, place.ports[0], orders.mpi.secret, self._start_daemon)
             self.awaited = True
             return
         if orders.nodes > 1:
-            self._switchboard = LauncherClient(mpirun.reach_socket(folder), orders.mpi.places, orders.mpi.secret)
+            self._client = LauncherClient(mpirun.reach_socket(folder), orders.mpi.places, orders.mpi.secret)
         argv = mpirun.mpirun_argv(launcher, orders, mpirun.reach_program(folder), mpirun.rank_script(folder))
-        self._spawn("mpirun", argv, self._of_mpirun(launcher, machine, setting))
+        self._spawn("mpirun", argv, self._mpirun_variables(launcher, machine, setting))
 
-    def _of_mpirun(
+    def _mpirun_variables(
         self, launcher: mpirun.Launcher, machine: mpirun.MpiHost, setting: RankEnvironment
     ) -> dict[str, str]:
         """Return the variables of mpirun. With other nodes, leave out values of this node: mpirun might export them."""
@@ -87,7 +87,7 @@ class Daemons:
         with self._guard:
             self._is_closed = True
         self.awaited = False
-        for opened in (self._door, self._switchboard):
+        for opened in (self._server, self._client):
             if opened is not None:
                 opened.close()
 
@@ -130,13 +130,13 @@ class Daemons:
                 cause = failure_causes.of_rank(rank, self._orders.node, note, log, starved and rank.code == -9, full)
                 when = self._folder.rank_exit_time(plan.rank) or ended or time.time()
                 if cause is not None:
-                    failures.append((failure_causes.failed_at(cause, when), cause))
-        daemon = next((cause for cause in map(self._of_daemon, processes) if cause is not None), None)
+                    failures.append((failure_causes.time_of_failure(cause, when), cause))
+        daemon = next((cause for cause in map(self._cause_of_daemon, processes) if cause is not None), None)
         if not failures and any(process.ended is not None for process in processes):
-            failures = self._left_early() if daemon is not None or self._some_are_missing() else []
+            failures = self._find_early_leavers() if daemon is not None or self._some_are_missing() else []
         return failure_causes.first(failures, self._orders.processes > 1) if failures else daemon
 
-    def _left_early(self) -> list[tuple[float, Cause]]:
+    def _find_early_leavers(self) -> list[tuple[float, Cause]]:
         """Return ranks that exited with 0 but never reached the end of their script."""
         failures: list[tuple[float, Cause]] = []
         for plan in self._orders.ranks:
@@ -150,7 +150,7 @@ class Daemons:
                 failures.append((ended, Cause("exit_code", words, hint, node, rank, exit_code=0, last_lines=lines)))
         return failures
 
-    def _of_daemon(self, process: Rank) -> Cause | None:
+    def _cause_of_daemon(self, process: Rank) -> Cause | None:
         if process.ended is None or process.code == 0 or self._all_ended_well():
             return None
         who = "mpirun" if self._orders.node == 0 else f"the MPI daemon of node {self._orders.node}"
@@ -177,7 +177,7 @@ def _reach(setting: RankEnvironment) -> list[list[str]]:
     ]
 
 
-def _found_with(launcher: mpirun.Launcher, variables: dict[str, str]) -> dict[str, str]:
+def _library_path(launcher: mpirun.Launcher, variables: dict[str, str]) -> dict[str, str]:
     """Return the libraries beside the program, for what is linked against them without a path."""
     libraries = os.path.join(os.path.dirname(os.path.dirname(launcher.program)), "lib")
     if not any(name.startswith("libmpi") for name in _names(libraries)):

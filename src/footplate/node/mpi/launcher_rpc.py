@@ -90,7 +90,7 @@ class LauncherClient:
 
 def knock(address: str, port: int, secret: str, command: str) -> int:
     """Let the agent at this place run the command; return its exit code. Raise OSError if it cannot."""
-    link = _connected(address, port)
+    link = _open_link(address, port)
     with link, link.makefile("rwb") as lines:
         nonce = str(_read(lines)["nonce"])
         _write(lines, {"command": command, "proof": _proof(secret, nonce, command)})
@@ -100,7 +100,7 @@ def knock(address: str, port: int, secret: str, command: str) -> int:
         return int(_read(lines)["code"])
 
 
-def _connected(address: str, port: int) -> socket.socket:
+def _open_link(address: str, port: int) -> socket.socket:
     """Connect. The other agent may be a moment behind: it listens when it learns that all nodes are prepared."""
     deadline = time.monotonic() + _CONNECT_SECONDS
     while True:

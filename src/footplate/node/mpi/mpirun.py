@@ -115,10 +115,10 @@ def _kind(program: str) -> str | None:
     kinds = [kind for name, kind in _COMPANIONS.items() if os.path.exists(os.path.join(beside, name))]
     if len(kinds) == 1 and not os.path.exists(os.path.join(beside, _OF_ANOTHER)):
         return kinds[0]
-    return _asked(program)
+    return _ask_kind(program)
 
 
-def _asked(program: str) -> str | None:
+def _ask_kind(program: str) -> str | None:
     try:
         output = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=30, check=False,

@@ -136,7 +136,7 @@ def _of_signal(number: int, peak: int | None, starved: bool, common: dict[str, A
     return Cause("signal", words or f"ended by {name}, which Footplate did not send", hint, signal=name, **common)
 
 
-def failed_at(cause: Cause, noted: float) -> float:
+def time_of_failure(cause: Cause, noted: float) -> float:
     """Return when a rank failed, given when its end was noticed."""
     return noted - (_NOTED_LATE if is_no_consequence(cause) else 0.0)
 

@@ -214,9 +214,9 @@ class RankGroup:
         if cause.signal in _STOP_SIGNALS:
             return True
         others = self._orders.nodes > 1 or bool(self.living())
-        return others and (blames_another(cause) or any(self._told_before(rank, cause) for rank in self._ranks))
+        return others and (blames_another(cause) or any(self._reported_before(rank, cause) for rank in self._ranks))
 
-    def _told_before(self, rank: rank_process.Rank, cause: Cause) -> bool:
+    def _reported_before(self, rank: rank_process.Rank, cause: Cause) -> bool:
         """Whether a rank that is still exiting reported its own failure before this one."""
         if rank.ended is not None or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
@@ -249,7 +249,7 @@ class RankGroup:
             if cause is not None:
                 # A rank may also fail after its script has ended well, long after its report.
                 noted = self._folder.rank_exit_time(rank.number) if note.get("code") else None
-                failures.append((failure_causes.failed_at(cause, noted or rank.ended or time.time()), cause))
+                failures.append((failure_causes.time_of_failure(cause, noted or rank.ended or time.time()), cause))
         tasks = {plan.rank: plan.task for plan in self._orders.ranks}
         return failure_causes.first(failures, self._orders.processes > 1, tasks) if failures else None
 

@@ -64,12 +64,12 @@ class RankStart:
         node = self._node
         node.ports = rendezvous.hold(node.orders)
         numbers = node.ports.numbers
-        node.orders = node.link.retry(lambda: node.link.prepared(numbers, _MEETING_SECONDS))
+        node.orders = node.link.retry(lambda: node.link.report_prepared(numbers, _MEETING_SECONDS))
         while not node.orders.ready and not node.orders.stop:
             with node.stop.deferred():
                 node.reporter()
             # Reported again, not only asked for: the server then tries to assign the GPUs that the run waits for.
-            node.orders = node.link.retry(lambda: node.link.prepared(numbers, GANG_WAIT_SECONDS))
+            node.orders = node.link.retry(lambda: node.link.report_prepared(numbers, GANG_WAIT_SECONDS))
         if node.orders.stop:
             raise Stopped
 

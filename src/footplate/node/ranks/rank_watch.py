@@ -62,7 +62,7 @@ class RankWatch:
     def _find_reason_to_stop(self) -> Cause | None:
         if self._node.stop.reason is not None:
             return self._node.stop.cause(self._node.options.node)
-        return self._limit.passed() if self._ranks.works() else None
+        return self._limit.cause_if_passed() if self._ranks.works() else None
 
     def _report_attending(self) -> None:
         """Report, once, that only ranks are left that never end by themselves."""

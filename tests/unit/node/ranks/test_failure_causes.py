@@ -179,7 +179,7 @@ def test_the_hint_points_to_other_ranks_if_all_report_lost_peers() -> None:
 
 
 def test_a_kill_is_noticed_later_than_its_consequences() -> None:
-    seen = [(cause, failure_causes.failed_at(cause, noted)) for cause, noted in ((RAISED, 9.9), (KILLED, 10.0))]
+    seen = [(cause, failure_causes.time_of_failure(cause, noted)) for cause, noted in ((RAISED, 9.9), (KILLED, 10.0))]
     assert failure_causes.first([(time, cause) for cause, time in seen], among_others=True).rank == 1
 
 
