@@ -18,7 +18,10 @@ def venv(address: str) -> EnvironmentSpec:
     return EnvironmentSpec(builder="venv", requirements=(f"--index-url {address}", "numpy"))
 
 
-def test_a_child_may_not_use_a_login_that_its_parent_lacks(house: House, data: str) -> None:
+def test_a_child_may_not_use_a_login_that_its_parent_lacks(
+    house: House, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_OFFLINE", "1")  # else the end of the test waits for retries of its index
     house.store.logins.put({PRIVATE: "https://me:secret@private.example.com/simple"})
     with pytest.raises(NotAllowed, match=PRIVATE):
         submit(house, "child", parent="parent", environment=venv(PRIVATE))
