@@ -56,15 +56,13 @@ def _write_beside(folder: str, name: str, file: str, text: str) -> str:
     name."""
     others = [entry for entry in os.listdir(folder) if entry.endswith(SUFFIX) and entry != _file_name(name)]
     own = f"{name}_{file}"
-    differs = others and os.path.exists(os.path.join(folder, file)) and _text_of(os.path.join(folder, file)) != text
+    differs = False
+    if others and os.path.exists(os.path.join(folder, file)):
+        with open(os.path.join(folder, file), encoding="utf-8", errors="replace") as existing:
+            differs = existing.read() != text
     chosen = own if differs or os.path.exists(os.path.join(folder, own)) else file
     write_text(os.path.join(folder, chosen), text)
     return chosen
-
-
-def _text_of(path: str) -> str:
-    with open(os.fspath(path), encoding="utf-8", errors="replace") as file:
-        return file.read()
 
 
 def load(run_config: RunConfiguration, path: str, name: Optional[str]) -> Tuple[str, str]:

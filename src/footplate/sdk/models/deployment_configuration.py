@@ -14,7 +14,6 @@ from footplate.domain.serving.endpoints import (
     CertificateFiles,
     Replicas,
     RequestLimits,
-    Rollback,
     ServiceSettings,
     ServiceTls,
 )
@@ -55,12 +54,15 @@ class WebserviceDeploymentConfiguration:
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         """Return the settings; values that were not given stay as they were."""
         old = before or ServiceSettings(kind=self.kind)
+        rollback = old.rollback
+        if self.rollback_seconds is not None:
+            rollback = replace(rollback, seconds=self.rollback_seconds)
         return ServiceSettings(
             kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
             cors=old.cors if self.cors is None else (self.cors,) if isinstance(self.cors, str) else tuple(self.cors),
             collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
             start_seconds=old.start_seconds,
-            rollback=self._rollback(old.rollback),
+            rollback=rollback,
             tls=None if self.ssl_enabled is False else old.tls, default_version=old.default_version,
             description=old.description if self.description is None else self.description,
             tags=old.tags if self.tags is None else texts(self.tags),
@@ -98,9 +100,6 @@ class WebserviceDeploymentConfiguration:
         self.ssl_cert_pem_file, self.ssl_key_pem_file = cert_file, key_file
         if enabled is False and (cert_file or key_file or cname):
             raise WebserviceException("ssl_enabled is False, and a certificate was given", hint="leave one of them out")
-
-    def _rollback(self, before: Rollback) -> Rollback:
-        return before if self.rollback_seconds is None else replace(before, seconds=self.rollback_seconds)
 
     def _auth(self, before: str) -> str:
         if getattr(self, "token_auth_enabled", None):

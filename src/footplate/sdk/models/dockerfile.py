@@ -93,7 +93,8 @@ def base_image(container: Mapping[str, Any], python: str) -> str:
 def secrets(place: str) -> List[str]:
     """Return the options that give a build the index and the certificates of this machine."""
     settings = pip_settings(os.environ)
-    lines = {key: [word for word in settings.get(key, "").split() if _is_reachable(word)] for key in _REACHING}
+    local = ("file:", "/", ".", "~")
+    lines = {key: [each for each in settings.get(key, "").split() if not each.startswith(local)] for key in _REACHING}
     certificates = settings.get("cert") or os.environ.get("SSL_CERT_FILE") or ""
     options: List[str] = []
     if os.path.isfile(certificates):
@@ -103,7 +104,3 @@ def secrets(place: str) -> List[str]:
     with open(path, "w", encoding="utf-8") as file:
         file.write("[global]\n" + "".join(f"{key} = {' '.join(words)}\n" for key, words in lines.items() if words))
     return [*options, "--secret", f"id=pip,src={path}"]
-
-
-def _is_reachable(word: str) -> bool:
-    return not word.startswith(("file:", "/", ".", "~"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from dataclasses import dataclass
 from typing import Any, Optional
 
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
@@ -12,8 +13,12 @@ from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import explained
 
+_OLDER = ("base_image", "conda_file", "cuda_version", "enable_gpu", "extra_docker_file_steps", "runtime")
+"""Arguments of the older style, which an environment replaces."""
+
 
 @explained
+@dataclass(eq=False, repr=False)
 class InferenceConfig:
     r"""The script that answers requests: `init()` runs once and `run(data)` for each request.
 
@@ -43,45 +48,30 @@ class InferenceConfig:
         print(config.conda_path(), config.to_environment())
     """
 
-    def __init__(
-        self,
-        entry_script: str,
-        runtime: Optional[str] = None,
-        conda_file: Optional[str] = None,
-        extra_docker_file_steps: Optional[str] = None,
-        source_directory: Optional[str] = None,
-        enable_gpu: Optional[bool] = None,
-        description: Optional[str] = None,
-        base_image: Optional[str] = None,
-        base_image_registry: Any = None,
-        cuda_version: Optional[str] = None,
-        environment: Optional[Environment] = None,
-    ) -> None:
-        older = {"runtime": runtime, "conda_file": conda_file, "extra_docker_file_steps": extra_docker_file_steps,
-                 "enable_gpu": enable_gpu, "base_image": base_image, "cuda_version": cuda_version}  # fmt: skip
-        older_names = sorted(name for name, value in older.items() if value is not None)
-        if environment is not None and older_names:
-            raise WebserviceException(
-                f"environment and {older_names[0]} were given", hint=f"leave {older_names[0]} out"
-            )
-        if runtime is not None and runtime.lower() not in ("python", "python-slim", "spark-py"):
-            raise WebserviceException(f"runtime {runtime!r} is unknown", hint="use runtime='python', or an environment")
+    entry_script: str
+    runtime: Optional[str] = None
+    conda_file: Optional[str] = None
+    extra_docker_file_steps: Optional[str] = None
+    source_directory: Optional[str] = None
+    enable_gpu: Optional[bool] = None
+    description: Optional[str] = None
+    base_image: Optional[str] = None
+    base_image_registry: Any = None
+    cuda_version: Optional[str] = None
+    environment: Optional[Environment] = None
+
+    def __post_init__(self) -> None:
+        older = next((name for name in _OLDER if getattr(self, name) is not None), None)
+        if self.environment is not None and older is not None:
+            raise WebserviceException(f"environment and {older} were given", hint=f"leave {older} out")
+        if self.runtime is not None and self.runtime.lower() not in ("python", "python-slim", "spark-py"):
+            hint = "use runtime='python', or an environment"
+            raise WebserviceException(f"runtime {self.runtime!r} is unknown", hint=hint)
         warn_without_effect(
-            {**without_effect("Dockerfiles are our own", extra_docker_file_steps=extra_docker_file_steps),
-             **without_effect("the deployment configuration asks for GPUs", enable_gpu=enable_gpu),
-             **without_effect("the packages of the environment bring CUDA", cuda_version=cuda_version)}
+            {**without_effect("Dockerfiles are our own", extra_docker_file_steps=self.extra_docker_file_steps),
+             **without_effect("the deployment configuration asks for GPUs", enable_gpu=self.enable_gpu),
+             **without_effect("the packages of the environment bring CUDA", cuda_version=self.cuda_version)}
         )  # fmt: skip
-        self.source_directory = source_directory
-        self.entry_script = entry_script
-        self.runtime = runtime
-        self.conda_file = conda_file
-        self.extra_docker_file_steps = extra_docker_file_steps
-        self.enable_gpu = enable_gpu
-        self.description = description
-        self.base_image = base_image
-        self.base_image_registry = base_image_registry
-        self.cuda_version = cuda_version
-        self.environment = environment
         self._check()
 
     @property

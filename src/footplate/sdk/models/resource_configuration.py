@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Dict, Optional
 
 from footplate.sdk.exceptions import UserErrorException
@@ -9,6 +10,7 @@ from footplate.sdk.values.wrong_types import explained
 
 
 @explained
+@dataclass(eq=False)
 class ResourceConfiguration:
     """The resources that a model needs when it is served.
 
@@ -25,15 +27,14 @@ class ResourceConfiguration:
         print(ResourceConfiguration.deserialize(resources.serialize()))
     """
 
-    def __init__(
-        self, cpu: Optional[float] = None, memory_in_gb: Optional[float] = None, gpu: Optional[int] = None
-    ) -> None:
-        for name, value in (("cpu", cpu), ("memory_in_gb", memory_in_gb), ("gpu", gpu)):
+    cpu: Optional[float] = None
+    memory_in_gb: Optional[float] = None
+    gpu: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
             if value is not None and value < 0:
                 raise UserErrorException(f"{name} is {value!r}", hint="use 0 or more")
-        self.cpu = cpu
-        self.memory_in_gb = memory_in_gb
-        self.gpu = gpu
 
     def serialize(self) -> Dict[str, Any]:
         """Return the resources under Azure's names.
@@ -59,6 +60,3 @@ class ResourceConfiguration:
         if not payload:
             return None
         return ResourceConfiguration(payload.get("cpu"), payload.get("memoryInGB"), payload.get("gpu"))
-
-    def __repr__(self) -> str:
-        return f"ResourceConfiguration(cpu={self.cpu!r}, memory_in_gb={self.memory_in_gb!r}, gpu={self.gpu!r})"

@@ -101,7 +101,7 @@ def quniform(min_value: float, max_value: float, q: int) -> List[Any]:
     Example:
         space = {"--units": quniform(32, 256, 32)}
     """
-    return _check("quniform", [min_value, max_value, _whole("quniform", q, min_value, max_value)])
+    return _check("quniform", [min_value, max_value, q])
 
 
 @explained
@@ -142,7 +142,7 @@ def qloguniform(min_value: float, max_value: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qloguniform(3, 6, 8)}
     """
-    return _check("qloguniform", [min_value, max_value, _whole("qloguniform", q)])
+    return _check("qloguniform", [min_value, max_value, q])
 
 
 @explained
@@ -183,7 +183,7 @@ def qnormal(mu: float, sigma: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qnormal(64, 16, 8)}
     """
-    return _check("qnormal", [mu, sigma, _whole("qnormal", q)])
+    return _check("qnormal", [mu, sigma, q])
 
 
 @explained
@@ -224,7 +224,7 @@ def qlognormal(mu: float, sigma: float, q: int) -> List[Any]:
     Example:
         space = {"--units": qlognormal(4, 1, 8)}
     """
-    return _check("qlognormal", [mu, sigma, _whole("qlognormal", q)])
+    return _check("qlognormal", [mu, sigma, q])
 
 
 @explained
@@ -265,28 +265,29 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _check(kind: str, arguments: List[Any], shown: Any = None) -> List[Any]:
+def _check(kind: str, arguments: List[Any], as_azure: Any = None) -> List[Any]:
+    if kind.startswith("q"):
+        _check_step(kind, *arguments)
     arguments = [_plain(argument) for argument in arguments]
     try:
         search_space.parse(kind, [kind, arguments])
     except InvalidInput as error:
         raise HyperDriveConfigException(error.message.replace(f"parameter {kind!r}: ", ""), hint=error.hint) from None
-    return [kind, arguments if shown is None else shown]
+    return [kind, arguments if as_azure is None else as_azure]
 
 
-def _whole(kind: str, q: Any, *bounds: Any) -> Any:
-    if isinstance(q, bool) or not isinstance(q, (int, float)) or not float(q).is_integer():
-        hint = f"give a whole number, as Azure requires{_other_steps(kind, q, *bounds)}"
-        raise HyperDriveConfigException(f"q of {kind} is {q!r}", hint=hint)
-    return q
-
-
-def _other_steps(kind: str, q: Any, *bounds: Any) -> str:
-    """Return how to draw in steps that are no whole number."""
-    if isinstance(q, bool) or not isinstance(q, (int, float)) or not 0 < q < math.inf:
-        return ""
-    try:
-        low, high = (round(bound / q) for bound in bounds)
-    except (TypeError, ValueError, OverflowError):  # without bounds, or with such as are refused too
-        return f"; for steps of {q:g}, draw with {kind[1:]} and round in the script"
-    return f"; for steps of {q:g}, use choice([round(i * {q:g}, 6) for i in range({low}, {high + 1})])"
+def _check_step(kind: str, first: Any, second: Any, q: Any) -> None:
+    """Raise an error that says how to draw in steps that are no whole number."""
+    is_number = isinstance(q, (int, float)) and not isinstance(q, bool)
+    if is_number and float(q).is_integer():
+        return
+    instead = ""
+    if is_number and 0 < q < math.inf:
+        instead = f"; for steps of {q:g}, draw with {kind[1:]} and round in the script"
+        if kind == "quniform":
+            try:
+                low, high = round(first / q), round(second / q)
+                instead = f"; for steps of {q:g}, use choice([round(i * {q:g}, 6) for i in range({low}, {high + 1})])"
+            except (TypeError, ValueError, OverflowError):  # bounds that are refused too
+                pass
+    raise HyperDriveConfigException(f"q of {kind} is {q!r}", hint=f"give a whole number, as Azure requires{instead}")
