@@ -149,6 +149,14 @@ def pairs(values: Iterable[tuple[str, Any]]) -> None:
             click.echo(f"{head}  {word(value)}")
 
 
+def emit_or_pairs(as_json: bool, data: Any, values: Iterable[tuple[str, Any]]) -> None:
+    """Print data as JSON, or `name  value` lines."""
+    if as_json:
+        emit(data)
+    else:
+        pairs(values)
+
+
 def when(seconds: float | None) -> str:
     """Format a time in the local time zone."""
     return "" if seconds is None else datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")

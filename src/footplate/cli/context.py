@@ -181,13 +181,13 @@ def find_run(workspace: Workspace, run_id: str) -> tuple[Run, RunView]:
 def find_view(workspace: Workspace, run_id: str) -> RunView:
     """Return the view of a run, for commands that only read."""
     if run_id == NEWEST:
-        return read_run(workspace.session, _newest(workspace))
+        return workspace.session.api.runs.get(_newest(workspace))
     try:
-        return read_run(workspace.session, run_id)
+        return workspace.session.api.runs.get(run_id)
     except AzureMLException as error:
         if not isinstance(error.inner_exception, NotFound):
             raise
-        return read_run(workspace.session, _whole_id(workspace, run_id, error))
+        return workspace.session.api.runs.get(_whole_id(workspace, run_id, error))
 
 
 def with_metrics(session: Session, view: RunView) -> RunView:
@@ -202,10 +202,6 @@ def seconds_of(text: str, option: str) -> float:
     if seconds is None:
         raise click.BadParameter(f"{text!r} is not a duration such as 30s, 10m or 2h", param_hint=option)
     return seconds
-
-
-def read_run(session: Session, run_id: str) -> RunView:
-    return session.api.runs.get(run_id)
 
 
 def _newest(workspace: Workspace) -> str:

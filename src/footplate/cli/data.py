@@ -8,7 +8,19 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, counted, emit, emit_or_echo, emit_or_say, pairs, say, size, tag_words, when
+from footplate.cli.console import (
+    ago,
+    counted,
+    emit,
+    emit_or_echo,
+    emit_or_pairs,
+    emit_or_say,
+    pairs,
+    say,
+    size,
+    tag_words,
+    when,
+)
 from footplate.cli.context import (
     confirm,
     folder_option,
@@ -79,7 +91,10 @@ def show(dataset: str, workspace: Workspace, as_json: bool) -> None:
             ("written by", view.run),
             ("tags", tag_words(view.tags)),
             ("id", view.id),
-            ("from", "\n" + "\n".join(_source(s) for s in view.definition["sources"])),
+            (
+                "from",
+                "\n" + "\n".join(s.get("url") or f"{s['datastore']}:{s['path']}" for s in view.definition["sources"]),
+            ),
             *_table_words(view.definition),
             ("steps", ", ".join(step["do"] for step in view.definition.get("steps", ()))),
             ("pinned", f"{counted(view.files or 0, 'file')}, {_size(view)}" if view.listing else "nothing"),
@@ -112,10 +127,6 @@ def _table_words(definition: dict[str, Any]) -> list[tuple[str, str]]:
         ("columns", ", ".join(f"{name} ({kind['type']})" for name, kind in types.items())),
         ("time", ", ".join(times.values())),
     ]
-
-
-def _source(source: dict[str, str]) -> str:
-    return source.get("url") or f"{source['datastore']}:{source['path']}"
 
 
 @data.command()
@@ -193,22 +204,18 @@ def delete(dataset: str, yes: bool, workspace: Workspace) -> None:
     _read(workspace, dataset)  # reports one that does not exist
     listed = workspace.session.api.datasets.list(workspace.id, name=name)
     views = [view for view in listed if version in (None, view.version)]
-    _check_unread(workspace, dataset, views)
-    folders = uploaded_versions.to_delete(workspace, views)
-    places = ", ".join(f"{datastore}:{folder}" for datastore, folder in folders)
-    files = f"and the files in {places}" if places else "(no files: they stay where they are)"
-    confirm(f"delete {counted(len(views), 'version')} of dataset {name} {files}?", yes)
-    count = uploaded_versions.delete(workspace, name, version, views)
-    say(f"deleted {counted(len(views), 'version')} of {name} and {counted(count, 'file')}")
-
-
-def _check_unread(workspace: Workspace, dataset: str, views: list[DatasetView]) -> None:
     active = next(uploaded_versions.active_readers(workspace, views), None)
     if active is not None:
         raise UserErrorException(
             f"run {active} uses dataset {dataset} and has not ended",
             hint=f"wait until it ends, or cancel it: footplate runs cancel {active}",
         )
+    folders = uploaded_versions.to_delete(workspace, views)
+    places = ", ".join(f"{datastore}:{folder}" for datastore, folder in folders)
+    files = f"and the files in {places}" if places else "(no files: they stay where they are)"
+    confirm(f"delete {counted(len(views), 'version')} of dataset {name} {files}?", yes)
+    count = uploaded_versions.delete(workspace, name, version, views)
+    say(f"deleted {counted(len(views), 'version')} of {name} and {counted(count, 'file')}")
 
 
 @data.command()
@@ -270,19 +277,15 @@ def cache(clear: bool, keep: float | None, as_json: bool) -> None:
     if clear or keep is not None:
         freed = worker_client.call("clear_cache", {"cache": folder, "keep": 0 if clear else int((keep or 0) * 1e9)})
     usage = worker_client.call("cache_usage", {"cache": folder})
-    if as_json:
-        emit({"folder": folder, "freed": freed, **usage})
-        return
-    pairs(
-        [
-            ("folder", folder),
-            ("files", str(usage["files"])),
-            ("size", size(usage["bytes"])),
-            ("in use", size(usage["held"])),
-            ("limit", size(usage["limit"])),
-            ("made free", size(freed) if freed else None),
-        ]
-    )
+    facts = [
+        ("folder", folder),
+        ("files", str(usage["files"])),
+        ("size", size(usage["bytes"])),
+        ("in use", size(usage["held"])),
+        ("limit", size(usage["limit"])),
+        ("made free", size(freed) if freed else None),
+    ]
+    emit_or_pairs(as_json, {"folder": folder, "freed": freed, **usage}, facts)
 
 
 def _open(workspace: Workspace, dataset: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, emit_or_say, pairs, printable, say, tag_words, when, word
+from footplate.cli.console import ago, emit, emit_or_pairs, emit_or_say, pairs, printable, say, tag_words, when, word
 from footplate.cli.context import (
     confirm,
     in_workspace,
@@ -204,10 +204,7 @@ def keys(name: str, renew: str | None, workspace: Workspace, as_json: bool) -> N
     else:
         pair = api.keys(workspace.id, name, renew=renew)
         facts = [("primary", pair.primary), ("secondary", pair.secondary)]
-    if as_json:
-        emit(dict(facts))
-    else:
-        pairs(facts)
+    emit_or_pairs(as_json, dict(facts), facts)
 
 
 @endpoints.command()

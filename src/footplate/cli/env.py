@@ -64,7 +64,7 @@ def list_environments(curated: bool, caches: bool, workspace: Workspace, as_json
     if caches:
         _list_caches(session, as_json)
         return
-    views = _list_built(session)
+    views = list(session.api.locks.list_built())
     if as_json:
         emit(views)
     elif not views:
@@ -111,7 +111,7 @@ def show(lock: str, workspace: Workspace, as_json: bool) -> None:
         _show_curated(workspace.session.api.environments.get_curated(lock), as_json)
         return
     lock_view = _find_lock(workspace, lock)
-    built = [view for view in _list_built(workspace.session) if view.digest == lock_view.digest]
+    built = [view for view in workspace.session.api.locks.list_built() if view.digest == lock_view.digest]
     if as_json:
         emit({**to_json(lock_view), "built": [to_json(view) for view in built]})
         return
@@ -226,10 +226,6 @@ def gc(days: float, named: tuple[str, ...], caches: bool, dry_run: bool, workspa
 # ── Finding and asking ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _list_built(session: Session) -> list[BuiltView]:
-    return list(session.api.locks.list_built())
-
-
 def _mark(view: BuiltView) -> str:
     return "in use" if view.in_use else "changed since" if view.altered else ""
 
@@ -240,7 +236,7 @@ def _find_lock(workspace: Workspace, name: str) -> Lock:
         digests = (
             {name}
             if len(name) == 64
-            else {v.digest for v in _list_built(workspace.session) if v.digest.startswith(name)}
+            else {v.digest for v in workspace.session.api.locks.list_built() if v.digest.startswith(name)}
         )
         if len(digests) == 1:
             return workspace.session.api.locks.get(digests.pop())

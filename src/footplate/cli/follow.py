@@ -40,9 +40,8 @@ def follow(
     bytes the caller has printed.
     """
     with Live() as live:
-        follower = _LogPrinter(session, run_id, log, show, to_stderr, live)
-        follower.skip(*printed or (log, 0))
-        while not follower.is_over():
+        follower = _LogPrinter(session, run_id, log, show, to_stderr, live, printed or (log, 0))
+        while not follower.has_ended:
             follower.look()
     assert follower.run is not None
     if follower.is_mid_line and is_terminal():
@@ -52,26 +51,22 @@ def follow(
 
 
 class _LogPrinter:
-    def __init__(self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool, live: Live) -> None:
+    def __init__(
+        self, session: Session, run_id: str, log: str | None, show: bool, to_stderr: bool, live: Live,
+        printed: tuple[str | None, int],
+    ) -> None:  # fmt: skip
         self._live = live
         self.is_mid_line = False
         self._session, self._run_id = session, run_id
         self._named = log is not None
-        self._log: str | None = log
-        self._offset: int = 0
+        self._log: str | None = printed[0]
+        self._offset: int = printed[1]
         self._show, self._to_stderr = show, to_stderr
         self._phase = ""
         self._has_run = False
         self._warned = set[str]()
-        self._ended = False
+        self.has_ended = False
         self.run: RunView | None = None
-
-    def skip(self, log: str | None, offset: int) -> None:
-        """Begin with this log, behind its first bytes."""
-        self._log, self._offset = log, offset
-
-    def is_over(self) -> bool:
-        return self._ended
 
     def look(self) -> None:
         """Wait for news and print it."""
@@ -89,7 +84,7 @@ class _LogPrinter:
                 self._print(seen.text, self.run)
             self._update_status_line(self.run)
         # The server reads the run before the log: if the run has ended and nothing new arrived, the log is complete.
-        self._ended = self.run.status in TERMINAL and not seen.text and not self._switch_to_script_log(self.run)
+        self.has_ended = self.run.status in TERMINAL and not seen.text and not self._switch_to_script_log(self.run)
 
     def _print_new_warnings(self, run: RunView) -> None:
         """Print warnings that appear while we watch, such as a full disk: nothing else tells why nothing happens."""

@@ -65,7 +65,10 @@ def init(
     folder.mkdir(parents=True, exist_ok=True)
     options = (subscription_id, resource_group, name or positional, server)
     before = _config_of(folder)
-    config = before if before is not None and not any(options) else _config_from(folder, *options)
+    config = before
+    if config is None or any(options):
+        chosen_name = name or positional or workspace_file.name_for(str(folder))
+        config = Config(subscription_id or DEFAULT_LABEL, resource_group or DEFAULT_LABEL, chosen_name, server)
     if before not in (None, config) and not yes and is_terminal(sys.stdin):
         question = f"this folder belongs to workspace {_words(before)}; connect it to {_words(config)} instead?"
         click.confirm(question, abort=True, err=True)
@@ -89,13 +92,6 @@ def init(
     say(f"workspace {workspace.name} is ready ({where})")
     say(f"wrote {written}")
     say("next: footplate run --wait SCRIPT, or in Python: Workspace.from_config()")
-
-
-def _config_from(
-    folder: Path, subscription: str | None, group: str | None, name: str | None, server: str | None
-) -> Config:
-    name = name or workspace_file.name_for(str(folder))
-    return Config(subscription or DEFAULT_LABEL, group or DEFAULT_LABEL, name, server)
 
 
 def _config_of(folder: Path) -> Config | None:

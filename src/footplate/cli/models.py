@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, emit_or_echo, pairs, say, size, tag_words, when
+from footplate.cli.console import ago, emit, emit_or_echo, emit_or_pairs, say, size, tag_words, when
 from footplate.cli.context import (
     confirm,
     find_run,
@@ -56,7 +56,7 @@ def list_models(name: str | None, tags: tuple[str, ...], latest: bool, workspace
     views = list(workspace.session.api.models.list(workspace.id, name=name, tag=tags, latest=latest))
     print_list(
         as_json, views, "no models", ["name", "version", "size", "created", "run", "tags"],
-        lambda m: [m.name, m.version, _size(m), ago(m.created), m.run, tag_words(m.tags)],
+        lambda m: [m.name, m.version, size(sum(f.size for f in m.files)), ago(m.created), m.run, tag_words(m.tags)],
         right=["version", "size"], shrink=["tags"], drop=["tags", "created", "size"],
     )  # fmt: skip
 
@@ -67,29 +67,25 @@ def list_models(name: str | None, tags: tuple[str, ...], latest: bool, workspace
 def show(model: str, workspace: Workspace, as_json: bool) -> None:
     """Show a model."""
     view = _read(workspace, model)
-    if as_json:
-        emit(view)
-        return
     framework = " ".join(filter(None, [view.framework, view.framework_version]))
-    pairs(
-        [
-            ("name", view.name),
-            ("version", view.version),
-            ("description", view.description),
-            ("framework", framework),
-            ("created", f"{when(view.created)} ({ago(view.created)})"),
-            ("experiment", view.experiment),
-            ("run", view.run),
-            ("snapshot", view.options.get("snapshot")),
-            ("environment", view.options.get("lock")),
-            ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in view.datasets)),
-            *((kind, _columns(view, kind)) for kind in ("inputs", "outputs")),
-            ("aliases", ", ".join(view.aliases)),
-            ("tags", tag_words(view.tags)),
-            ("properties", tag_words(view.properties)),
-            ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in view.files)),
-        ]
-    )
+    facts = [
+        ("name", view.name),
+        ("version", view.version),
+        ("description", view.description),
+        ("framework", framework),
+        ("created", f"{when(view.created)} ({ago(view.created)})"),
+        ("experiment", view.experiment),
+        ("run", view.run),
+        ("snapshot", view.options.get("snapshot")),
+        ("environment", view.options.get("lock")),
+        ("datasets", ", ".join(f"{use.purpose}: {_dataset(use)}" for use in view.datasets)),
+        *((kind, _columns(view, kind)) for kind in ("inputs", "outputs")),
+        ("aliases", ", ".join(view.aliases)),
+        ("tags", tag_words(view.tags)),
+        ("properties", tag_words(view.properties)),
+        ("files", "\n" + "\n".join(f"{f.path}  {size(f.size)}" for f in view.files)),
+    ]
+    emit_or_pairs(as_json, view, facts)
 
 
 @models.command()
@@ -229,7 +225,3 @@ def _dataset(use: ModelUse) -> str:
 def _columns(model: ModelView, kind: str) -> str:
     signature: dict[str, list[dict[str, str]]] = model.options.get("signature") or {}
     return ", ".join(f"{column['name']} {column['dtype']}" for column in signature.get(kind, ()))
-
-
-def _size(model: ModelView) -> str:
-    return size(sum(file.size for file in model.files))

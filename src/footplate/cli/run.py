@@ -16,7 +16,6 @@ from footplate.cli.context import (
     names_of,
     open_workspace,
     parse_pairs,
-    read_run,
     stream_option,
     tags_option,
     wait_option,
@@ -110,7 +109,7 @@ def run(
     if wait:
         return wait_for(workspace.session, submitted.id, stream, as_json)
     if as_json:
-        emit(read_run(workspace.session, submitted.id))
+        emit(workspace.session.api.runs.get(submitted.id))
         return 0
     click.echo(submitted.id)
     say(f"watch it with: footplate runs logs -f {submitted.id}")

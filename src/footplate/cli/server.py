@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from footplate.cli.console import ago, counted, emit, pairs, say, size, when
+from footplate.cli.console import ago, counted, emit, emit_or_pairs, pairs, say, size, when
 from footplate.cli.context import (
     in_workspace_with_json,
     json_option,
@@ -64,13 +64,10 @@ def server(
     elif not names:
         click.echo(ctx.get_help())
     else:
-        _serve([part for name in names for part in (name, str(settings[name]))])
-
-
-def _serve(arguments: list[str]) -> None:
-    """Replace this process by the server, with its signals, exit code and output."""
-    sys.stdout.flush()
-    os.execv(sys.executable, [sys.executable, "-m", "footplate.server", "--home", homes.home_folder(), *arguments])
+        arguments = [part for name in names for part in (name, str(settings[name]))]
+        sys.stdout.flush()
+        # The server replaces this process, with its signals, exit code and output.
+        os.execv(sys.executable, [sys.executable, "-m", "footplate.server", "--home", homes.home_folder(), *arguments])
 
 
 @server.command()
@@ -130,10 +127,8 @@ def stop() -> None:
 def test_notifications(ctx: click.Context, as_json: bool) -> None:
     """Send a test message through every channel of settings.ini. Exits with 1 if one fails."""
     errors = open_session().api.notifications.test().channels
-    if as_json:
-        emit(errors)
-    else:
-        pairs([(name, f"failed: {error}" if error else "delivered") for name, error in errors.items()])
+    results = [(name, f"failed: {error}" if error else "delivered") for name, error in errors.items()]
+    emit_or_pairs(as_json, errors, results)
     if any(errors.values()):
         ctx.exit(1)
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from footplate.cli.console import paint
-from footplate.domain.stacks import ProcessStacks, StackFrame, ThreadStack
+from footplate.domain.stacks import ProcessStacks, ThreadStack
 
 _ABOVE_SCRIPTS = ("footplate/job/bootstrap.py", "footplate/job/script_runner.py")
 
@@ -47,13 +47,13 @@ def _show_head(group: Sequence[ProcessStacks], hosts: Mapping[int, str], pids: s
         rank = f"rank {first.rank}" if first.rank is not None else "no rank"
         child = f" (child of {first.parent})" if first.parent in pids else ""
         host = f" on {hosts[first.node]}" if hosts.get(first.node) else ""
-        _head(f"{rank} · node {first.node}{host} · pid {first.pid}{child}{source}")
+        click.echo(paint(f"{rank} · node {first.node}{host} · pid {first.pid}{child}{source}", bold=True))
         return
     ranks = sorted({process.rank for process in group if process.rank is not None})
     nodes = sorted({process.node for process in group})
     who = f"{'rank' if len(ranks) == 1 else 'ranks'} {_ranges(ranks)}" if ranks else "no rank"
     where = f"{'node' if len(nodes) == 1 else 'nodes'} {_ranges(nodes)}"
-    _head(f"{who} · {where} · {len(group)} processes with the same stack{source}")
+    click.echo(paint(f"{who} · {where} · {len(group)} processes with the same stack{source}", bold=True))
     click.echo(f"  pids {', '.join(str(process.pid) for process in group)}")
 
 
@@ -68,11 +68,7 @@ def _show_thread(thread: ThreadStack) -> None:
 def _lines(thread: ThreadStack) -> tuple[str, ...]:
     """Return the frames without Footplate's own above the script."""
     frames = [frame for frame in thread.frames if not frame.file.endswith(_ABOVE_SCRIPTS)]
-    return tuple(map(_line, frames or thread.frames))
-
-
-def _line(frame: StackFrame) -> str:
-    return f"{frame.file}:{frame.line} in {frame.function}"
+    return tuple(f"{frame.file}:{frame.line} in {frame.function}" for frame in frames or thread.frames)
 
 
 def _ranges(numbers: Iterable[int]) -> str:
@@ -84,7 +80,3 @@ def _ranges(numbers: Iterable[int]) -> str:
         else:
             runs.append([number, number])
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
-
-
-def _head(text: str) -> None:
-    click.echo(paint(text, bold=True))

@@ -219,9 +219,10 @@ def _settings(script: str, arguments: list[str], options: dict[str, Any]) -> dic
     if arguments:
         raise Unusable(f"{arguments[0]!r} is not an option of a sweep from a file", f"add it to {script}")
     settings: Any = yaml.load_file(script)
-    if not isinstance(settings, dict) or not settings.get("script"):  # pyright: ignore[reportUnknownMemberType]
+    values = cast("dict[str, Any]", settings) if isinstance(settings, dict) else {}
+    if not values.get("script"):
         raise Unusable(f"{script} does not name a script", "add a line such as script: train.py")
-    return {**_of_file(dict(settings), script, options), **options}  # pyright: ignore
+    return {**_of_file(values, script, options), **options}
 
 
 def _of_file(settings: dict[str, Any], path: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -116,7 +116,7 @@ def split_words(words: Sequence[str]) -> tuple[tuple[str, str], dict[str, Any]]:
 
 
 def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def _find_engine(workspace: Workspace, name: str) -> EngineView:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from footplate.cli.compute.group import compute
-from footplate.cli.console import ago, counted, duration, emit, pairs, say, tag_words, when
+from footplate.cli.console import ago, counted, duration, emit, emit_or_pairs, say, tag_words, when
 from footplate.cli.context import (
     confirm,
     in_workspace,
@@ -27,11 +27,6 @@ from footplate.sdk.workspace import Workspace
 
 _LONGEST_BOUND = 7 * 86400.0
 _SHOWN_OPTIONS = ("description", "vm_size", "vm_priority", "tags")
-
-
-def _size(name: str) -> str:
-    shape = shapes.shape_of(name)
-    return f"{name} ({shapes.describe(shape)})" if shape is not None else name
 
 
 def _nodes(target: ComputeView) -> str:
@@ -60,28 +55,26 @@ def list_computes(workspace: Workspace, as_json: bool) -> None:
 def show(name: str, workspace: Workspace, as_json: bool) -> None:
     """Show a compute target."""
     target = workspace.session.api.computes.get(workspace.id, name)
-    if as_json:
-        emit(target)
-        return
     options: dict[str, Any] = target.options
-    pairs(
-        [
-            ("name", target.name),
-            ("description", options.get("description")),
-            ("state", target.state),
-            ("engine", target.engine),
-            ("nodes", _nodes(target)),
-            ("idle nodes", f"{target.min_nodes} always on, others idle for {duration(target.idle_seconds)}"),
-            ("GPUs", f"{target.busy_gpus} of {target.gpus} in use by all targets" if target.gpus else None),
-            ("waiting runs", str(target.waiting_runs)),
-            ("vm size", _size(str(options.get("vm_size") or ""))),
-            ("vm priority", options.get("vm_priority")),
-            ("tags", tag_words(options.get("tags") or {})),
-            *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
-            *(("node kind", _kind(kind)) for kind in target.kinds),
-            ("created", f"{when(target.created)} ({ago(target.created)})" if target.created else None),
-        ]
-    )
+    vm_size = str(options.get("vm_size") or "")
+    shape = shapes.shape_of(vm_size)
+    facts = [
+        ("name", target.name),
+        ("description", options.get("description")),
+        ("state", target.state),
+        ("engine", target.engine),
+        ("nodes", _nodes(target)),
+        ("idle nodes", f"{target.min_nodes} always on, others idle for {duration(target.idle_seconds)}"),
+        ("GPUs", f"{target.busy_gpus} of {target.gpus} in use by all targets" if target.gpus else None),
+        ("waiting runs", str(target.waiting_runs)),
+        ("vm size", vm_size if shape is None else f"{vm_size} ({shapes.describe(shape)})"),
+        ("vm priority", options.get("vm_priority")),
+        ("tags", tag_words(options.get("tags") or {})),
+        *((name, str(value)) for name, value in sorted(options.items()) if name not in _SHOWN_OPTIONS),
+        *(("node kind", _kind(kind)) for kind in target.kinds),
+        ("created", f"{when(target.created)} ({ago(target.created)})" if target.created else None),
+    ]
+    emit_or_pairs(as_json, target, facts)
 
 
 @compute.command()

@@ -34,7 +34,6 @@ from footplate.cli.context import (
     in_workspace_with_json,
     names_of,
     parse_pairs,
-    read_run,
     run_argument,
     stream_option,
     tags_option,
@@ -324,7 +323,7 @@ def rerun(
     if wait:
         return wait_for(session, again.id, stream, as_json)
     if as_json:
-        emit(read_run(session, again.id))
+        emit(session.api.runs.get(again.id))
         return 0
     click.echo(again.id)
     say(f"watch it with: footplate runs logs -f {again.id}")

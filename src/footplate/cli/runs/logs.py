@@ -60,7 +60,8 @@ def logs(
     if not following or tail is not None or since is not None:
         is_interactive = kind_of(view).ended_by == "client"
         log = path or (INTERACTIVE_LOG if is_interactive else workspace.session.api.runs.follow(view.id).log)
-        size = _size(workspace.session, view.id, log)
+        files = workspace.session.api.files.list(view.id, log or "")
+        size = next((file.size for file in files if file.path == log), None)  # None: the run has no such log yet
         if size is None and not following:
             _report_missing(view, path)
         elif log is not None:
@@ -77,11 +78,6 @@ def _exact(session: Session, run: str, path: str | None) -> str | None:
     head, unknown, _ = (path or "").partition(printable("\0"))
     named = session.api.files.list(run, head) if unknown else ()
     return next((file.path for file in named if printable(file.path) == path), path)
-
-
-def _size(session: Session, run: str, log: str | None) -> int | None:
-    """Return the size of a log; None if the run has no such log yet."""
-    return next((file.size for file in session.api.files.list(run, log or "") if file.path == log), None)
 
 
 def _report_missing(view: RunView, path: str | None) -> None:

@@ -104,11 +104,7 @@ def _mark(cells: list[list[_Cell]], heights: dict[int, int], index: int, count: 
     marked = {x for x in heights if (x // 2 - index * _MARKER_GAP // count) % _MARKER_GAP == 0 and x % 2 == 0}
     for x in sorted(marked | {last}):
         y = len(cells) * 4 - 1 - heights[x]
-        cells[y // 4][x // 2] = _Cell(line=index, letter=_letter(index))
-
-
-def _letter(index: int) -> str:
-    return string.ascii_uppercase[index]
+        cells[y // 4][x // 2] = _Cell(line=index, letter=string.ascii_uppercase[index])
 
 
 def _colour(text: str, index: int) -> str:
@@ -139,5 +135,5 @@ def _legend(lines: Sequence[Line], columns: int) -> list[str]:
         name = line.name + " " * (longest - wide(line.name))
         values = [y for _, y in line.points]
         ends = f"last {number(values[-1])}  min {number(min(values))}  max {number(max(values))}"
-        entries.append(f"{_colour(_letter(index), index)} {cut(f'{name}  {ends}', columns - 2)}")
+        entries.append(f"{_colour(string.ascii_uppercase[index], index)} {cut(f'{name}  {ends}', columns - 2)}")
     return ["", *entries]

@@ -9,8 +9,7 @@
     worker_link      the connection to one worker
     tunnels          connections that workers on other machines have opened
     authentication   keys and tokens
-    collection       samples of requests and responses, in files of a bounded size
-    kept_rows        rows of ModelDataCollector on other machines
+    collection       samples of requests and responses, and rows of ModelDataCollector on other machines
     metrics          Prometheus' text, and percentiles for the server
 
 It survives a restart of the server: routes are pushed to it as a file, and it keeps answering from the last one.

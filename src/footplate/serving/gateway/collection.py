@@ -1,4 +1,7 @@
-"""Samples of requests and responses (`collect_model_data`), in files of a bounded size."""
+"""Samples of requests and responses (`collect_model_data`), in files of a bounded size.
+
+And rows that `ModelDataCollector` keeps on other machines: workers send them with their answers.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 from footplate.domain.serving.routes import OLDER, ServiceRoute
 from footplate.serving.gateway.http import HttpRequest
 from footplate.serving.gateway.worker_link import Answer
+from footplate.serving.worker.data_collector import KeptRows, append_rows
 
 FILE_BYTES = 64 << 20
 BODY_BYTES = 256 * 1024
@@ -52,3 +56,15 @@ def append(path: str, line: str, most: int = FILE_BYTES) -> None:
         os.replace(path, path + OLDER)
     with open(path, "a", encoding="utf-8") as file:
         file.write(line)
+
+
+def keep_rows(folder: str, rows: KeptRows) -> None:
+    """Append rows to their file below `folder`. Rows that cannot be written are lost, and no request fails."""
+    parts = rows.path.split("/")
+    if not rows.path.endswith(".csv") or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        log.warning("a worker sends rows for %r, which is not a file of collected rows", rows.path)
+        return
+    try:
+        append_rows(folder, rows)
+    except OSError as error:
+        log.warning("rows for %s are not kept: %s", rows.path, error)

@@ -17,7 +17,7 @@ from typing import Any
 
 from footplate.domain.serving.rollouts import VersionFigures
 from footplate.domain.serving.routes import ServiceRoute, VersionRoute
-from footplate.serving.gateway.kept_rows import keep_rows
+from footplate.serving.gateway.collection import keep_rows
 from footplate.serving.gateway.memory import Memory
 from footplate.serving.gateway.metrics import VersionMetrics
 from footplate.serving.gateway.second_opinion import SecondOpinion

@@ -57,7 +57,8 @@ def _schemas(hello: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         properties["data"] = _tensor(inputs[0])
         example = {"data": _example(inputs[0]), "method": methods[0]}
     request: dict[str, Any] = {"type": "object", "properties": properties}
-    if all(_is_known(tensor) for tensor in inputs):
+    # Zeros are sure to fit, unless a shape is not known, or the types of named columns may differ.
+    if all(each["shape"] is not None and not (each["dtype"] == "object" and each.get("columns")) for each in inputs):
         request["example"] = example
     return request, {"type": "object"}
 
@@ -79,11 +80,6 @@ def _tensor(tensor: dict[str, Any]) -> dict[str, Any]:
     if tensor.get("columns"):
         schema["description"] = f"Columns: {', '.join(tensor['columns'])}. Records by name are accepted too."
     return schema
-
-
-def _is_known(tensor: dict[str, Any]) -> bool:
-    """Whether zeros are sure to fit: the types of a table with named columns may differ by column."""
-    return tensor["shape"] is not None and not (tensor["dtype"] == "object" and tensor.get("columns"))
 
 
 def _example(tensor: dict[str, Any]) -> Any:

@@ -12,9 +12,9 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
-from footplate.serving.gateway.dispatch import ServicePool, VersionPool
+from footplate.serving.gateway.dispatch import ServicePool
 from footplate.serving.protocol import TUNNEL, detect_loss
 
 NAME = "gateway.sock"
@@ -55,7 +55,8 @@ class TunnelPort:
 
     def _take(self, run: str, connection: socket.socket) -> None:
         connection.setblocking(False)
-        pool = next((pool for pool in self._versions() if run in pool.version.tunnels), None)
+        pools = [version for service in self._pools.values() for version in service.all_pools.values()]
+        pool = next((pool for pool in pools if run in pool.version.tunnels), None)
         try:
             detect_loss(connection)
             if pool is not None:
@@ -65,7 +66,3 @@ class TunnelPort:
         except OSError as error:
             log.warning("the connection of worker %s is lost: %s", run, error)
         connection.close()
-
-    def _versions(self) -> Iterator[VersionPool]:
-        for pool in self._pools.values():
-            yield from pool.all_pools.values()

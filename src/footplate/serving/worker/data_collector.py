@@ -120,7 +120,9 @@ class ModelDataCollector:
         self.collection_name = _check_name("collection_name", collection_name)
         self.workspace = SERVICE.workspace or workspace
         self.webservice_name = SERVICE.name or webservice_name
-        self.model_version = SERVICE.versions.get(model_name) or _only(SERVICE.versions) or str(model_version)
+        self.model_version = SERVICE.versions.get(model_name) or str(model_version)
+        if model_name not in SERVICE.versions and len(SERVICE.versions) == 1:  # scripts often use names of their own
+            (self.model_version,) = SERVICE.versions.values()
 
     def collect(self, input_data: Any, user_correlation_id: str = "") -> Dict[str, str]:
         """Append rows to the file of today (UTC).
@@ -179,11 +181,6 @@ def _names(names: Any) -> Optional[List[str]]:
     if isinstance(names, str):
         raise ValueError(f"feature_names is {names!r}\nhint: give a list of names")
     return None if names is None else [str(name) for name in names]
-
-
-def _only(versions: Dict[str, str]) -> Optional[str]:
-    """Return the version of the service's model if it has just one: scripts often use names of their own."""
-    return next(iter(versions.values())) if len(versions) == 1 else None
 
 
 def _table(data: Any, names: Optional[List[str]]) -> Tuple[List[str], List[List[Any]]]:
