@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from footplate.disk import (
     copy,
     is_locked,
     place,
-    socket_address,
     space,
     sync,
     write_all,
@@ -101,17 +99,3 @@ def test_a_lock_belongs_to_one_and_its_check_does_not_take_it(tmp_path: Path) ->
         first.release()
         assert not is_locked(path) and second.try_take(shared=True) and first.try_take(shared=True)
     assert not is_locked(path)
-
-
-def test_a_socket_may_have_a_path_of_any_length(tmp_path: Path) -> None:
-    folder = tmp_path / ("d" * 200)
-    folder.mkdir()
-    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
-        with socket_address(folder / "s") as address:
-            server.bind(address)
-        server.listen()
-        with socket_address(folder / "s") as address:
-            client.connect(address)
-    assert (folder / "s").is_socket()
-    with socket_address("/short") as address:
-        assert address == "/short"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from footplate.environments.pythons import installed
+from footplate.environments.pythons import choose, find, installed
+from footplate.errors import InvalidInput
 
 
 def test_pythons_of_uv_pyenv_and_path_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +27,24 @@ def test_pythons_of_uv_pyenv_and_path_are_found(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{tmp_path / 'shims'}:{tmp_path / 'pypy'}")
     found = {python.version for python in installed(tmp_path / "root")}
     assert found == {sys.version_info[:3], (3, 77, 1), (3, 78, 0), (3, 80, 2)}
+
+
+OURS = sys.version_info[:2]
+
+
+def test_our_own_python_comes_first_of_its_version(tmp_path: Path) -> None:
+    ours = [python for python in installed(tmp_path) if python.version[:2] == OURS]
+    assert [python.path for python in ours] == [sys.executable]
+    found = find(OURS, tmp_path)
+    assert found is not None
+    assert found.path == sys.executable
+
+
+def test_a_range_takes_the_newest_version_inside_it(tmp_path: Path) -> None:
+    major, minor = OURS
+    assert choose(f">={major}.{minor},<{major}.{minor + 1}", lambda: installed(tmp_path)) == OURS
+    assert choose(f"<={major}.{minor}, !=3.1", lambda: installed(tmp_path)) == OURS
+    assert choose(f"~={major}.{minor}.0", lambda: installed(tmp_path)) == OURS
+    assert choose(None, lambda: installed(tmp_path)) == OURS
+    with pytest.raises(InvalidInput, match=r"no Python on this machine matches >=3\.97"):
+        choose(">=3.97", lambda: installed(tmp_path))

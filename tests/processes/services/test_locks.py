@@ -14,10 +14,12 @@ from footplate.environments import built_environments
 from footplate.environments.built_environments import MARKER
 from footplate.errors import InvalidInput, NotFound
 
-from ...unit.services.test_locks import OLD, _only_tiny
+from ...unit.services.test_locks import _only_tiny
 from .conftest import House
 
 __all__ = ["_only_tiny"]  # fixtures
+
+OLD = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("tiny",))
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 TINY = EnvironmentSpec(builder="venv", python=PYTHON, requirements=("tiny",))
@@ -126,3 +128,13 @@ def test_a_conflict_is_in_the_log_of_the_run(house: House) -> None:
     house.until_status("r1", "Failed")
     text = house.store.logs.read("r1", "azureml-logs/10_environment_lock.txt", 0, 10000).decode()
     assert "unsatisfiable" in text
+
+
+def test_exact_interpreters_fail_and_the_log_lists_attempts(house: House) -> None:
+    (house.home / "settings.ini").write_text("[environments]\ninterpreters = exact\n")
+    house.submit("r1", environment=OLD)
+    house.until_status("r1", "Failed")
+    outcome = house.services.runs.view("r1").outcome
+    assert outcome is not None
+    assert outcome.cause is not None
+    assert "interpreters = exact" in outcome.cause.message

@@ -216,7 +216,7 @@ class Interrupted(Exception):
 
 
 def interrupt_the_journal(_, frame) -> None:
-    if frame.f_code.co_filename.endswith("journal.py") and "test" not in frame.f_code.co_filename:
+    if frame.f_code.co_filename == sys.modules[Journal.__module__].__file__:
         raise Interrupted
 
 

@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.node_kinds import NodeKind
-from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.machine import machine_has_gpu
 from footplate.errors import InvalidInput
 from footplate.services.settings import Settings, read_resolver_settings, read_settings
 from support.wheels import make_wheel
-
-from .conftest import House
-
-OLD = EnvironmentSpec(builder="venv", python="3.6.2", requirements=("tiny",))
 
 
 @pytest.fixture(autouse=True)
@@ -25,16 +20,6 @@ def _only_tiny(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
-
-
-def test_exact_interpreters_fail_and_the_log_lists_attempts(house: House) -> None:
-    (house.home / "settings.ini").write_text("[environments]\ninterpreters = exact\n")
-    house.submit("r1", environment=OLD)
-    house.until_status("r1", "Failed")
-    outcome = house.services.runs.view("r1").outcome
-    assert outcome is not None
-    assert outcome.cause is not None
-    assert "interpreters = exact" in outcome.cause.message
 
 
 def test_settings_of_environments_are_read_and_checked(tmp_path: Path) -> None:
