@@ -24,7 +24,6 @@ from footplate.sdk.models.deployment_configuration import (
     AksEndpointDeploymentConfiguration,
     AksServiceDeploymentConfiguration,
     WebserviceDeploymentConfiguration,
-    chosen_keys,
 )
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.registered_model import RegisteredModel as Model
@@ -67,7 +66,7 @@ def deploy(
         created_by=user_name(),
         certificate=config.certificate(),
     )
-    for which, value in chosen_keys(config).items():
+    for which, value in config.chosen_keys().items():
         api.keys(workspace.id, name, renew=which, value=value)
     return view
 

@@ -13,7 +13,6 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from footplate.domain.serving.endpoints import (
     CertificateFiles,
     Replicas,
-    RequestLimits,
     ServiceSettings,
     ServiceTls,
 )
@@ -29,6 +28,25 @@ class WebserviceDeploymentConfiguration:
     """The settings that all three kinds have."""
 
     kind = "ACI"
+    cpu_cores: Optional[float] = None
+    memory_gb: Optional[float] = None
+    gpu_cores: Optional[int] = None
+    port: Optional[int] = None
+    version_name: Optional[str] = None
+    traffic_percentile: Optional[float] = None
+    collect_model_data: Optional[bool] = None
+    scoring_timeout_ms: Optional[int] = None
+    rollback_seconds: Optional[float] = None
+    idle_seconds: Optional[float] = None
+    cors: Optional[Sequence[str]] = None
+    auth_enabled: Optional[bool] = None
+    token_auth_enabled: Optional[bool] = None
+    primary_key: Optional[str] = None
+    secondary_key: Optional[str] = None
+    ssl_enabled: Optional[bool] = None
+    ssl_cert_pem_file: Optional[str] = None
+    ssl_key_pem_file: Optional[str] = None
+    ssl_cname: Optional[str] = None
 
     def __init__(
         self, description: Optional[str] = None, tags: Optional[Mapping[str, Any]] = None,
@@ -37,37 +55,28 @@ class WebserviceDeploymentConfiguration:
         self.description = description
         self.tags = tags
         self.properties = properties
-        self.cpu_cores: Optional[float] = None
-        self.memory_gb: Optional[float] = None
-        self.gpu_cores: Optional[int] = None
-        self.version_name: Optional[str] = None
-        self.traffic_percentile: Optional[float] = None
-        self.collect_model_data: Optional[bool] = None
-        self.rollback_seconds: Optional[float] = None
-        self.idle_seconds: Optional[float] = None
-        self.cors: Optional[Sequence[str]] = None
-        self.ssl_enabled: Optional[bool] = None
-        self.ssl_cert_pem_file: Optional[str] = None
-        self.ssl_key_pem_file: Optional[str] = None
-        self.ssl_cname: Optional[str] = None
 
     def to_settings(self, before: Optional[ServiceSettings] = None) -> ServiceSettings:
         """Return the settings; values that were not given stay as they were."""
         old = before or ServiceSettings(kind=self.kind)
-        rollback = old.rollback
+        changes: Dict[str, Any] = {"auth": self._auth(), "port": self.port or None, "description": self.description}
+        if self.scoring_timeout_ms is not None:
+            changes["limits"] = replace(old.limits, timeout_seconds=self.scoring_timeout_ms / 1000.0)
+        if self.cors is not None:
+            changes["cors"] = (self.cors,) if isinstance(self.cors, str) else tuple(self.cors)
+        if self.collect_model_data is not None:
+            changes["collect_share"] = float(self.collect_model_data)
         if self.rollback_seconds is not None:
-            rollback = replace(rollback, seconds=self.rollback_seconds)
-        return ServiceSettings(
-            kind=self.kind, auth=self._auth(old.auth), port=self._port(old.port), limits=self._limits(old.limits),
-            cors=old.cors if self.cors is None else (self.cors,) if isinstance(self.cors, str) else tuple(self.cors),
-            collect_share=old.collect_share if self.collect_model_data is None else float(self.collect_model_data),
-            start_seconds=old.start_seconds,
-            rollback=rollback,
-            tls=None if self.ssl_enabled is False else old.tls, default_version=old.default_version,
-            description=old.description if self.description is None else self.description,
-            tags=old.tags if self.tags is None else texts(self.tags),
-            properties={**old.properties, **{k: str(v) for k, v in (self.properties or {}).items()}},
-        )  # fmt: skip
+            changes["rollback"] = replace(old.rollback, seconds=self.rollback_seconds)
+        if self.tags is not None:
+            changes["tags"] = texts(self.tags)
+        return replace(
+            old,
+            kind=self.kind,
+            tls=None if self.ssl_enabled is False else old.tls,
+            properties={**old.properties, **{name: str(value) for name, value in (self.properties or {}).items()}},
+            **{name: value for name, value in changes.items() if value is not None},
+        )
 
     def to_replicas(self, before: Replicas = Replicas()) -> Replicas:
         if self.idle_seconds is None:
@@ -101,17 +110,15 @@ class WebserviceDeploymentConfiguration:
         if enabled is False and (cert_file or key_file or cname):
             raise WebserviceException("ssl_enabled is False, and a certificate was given", hint="leave one of them out")
 
-    def _auth(self, before: str) -> str:
-        if getattr(self, "token_auth_enabled", None):
+    def _auth(self) -> Optional[str]:
+        if self.token_auth_enabled:
             return "token"
-        enabled = getattr(self, "auth_enabled", None)
-        return before if enabled is None else ("key" if enabled else "none")
+        return None if self.auth_enabled is None else "key" if self.auth_enabled else "none"
 
-    def _port(self, before: Optional[int]) -> Optional[int]:
-        return before
-
-    def _limits(self, before: RequestLimits) -> RequestLimits:
-        return before
+    def chosen_keys(self) -> Dict[str, str]:
+        """Return the keys that the configuration chooses."""
+        keys = {"primary": self.primary_key, "secondary": self.secondary_key}
+        return {which: str(key) for which, key in keys.items() if key is not None}
 
     def print_deploy_configuration(self) -> None:
         print({name: value for name, value in vars(self).items() if value is not None})
@@ -162,9 +169,6 @@ class LocalWebserviceDeploymentConfiguration(WebserviceDeploymentConfiguration):
     def __init__(self, port: Optional[int] = None) -> None:
         super().__init__()
         self.port = port
-
-    def _port(self, before: Optional[int]) -> Optional[int]:
-        return self.port or before
 
 
 @explained
@@ -259,11 +263,6 @@ class AksServiceDeploymentConfiguration(WebserviceDeploymentConfiguration):
         queue = max(1.0, 4.0 * concurrent * share)
         return replace(before, minimum=minimum, maximum=maximum, queue_per_replica=queue)
 
-    def _limits(self, before: RequestLimits) -> RequestLimits:
-        if self.scoring_timeout_ms is None:
-            return before
-        return RequestLimits(before.body_bytes, self.scoring_timeout_ms / 1000.0, before.queue, before.max_batch)
-
 
 @explained
 class AksEndpointDeploymentConfiguration(AksServiceDeploymentConfiguration):
@@ -322,9 +321,3 @@ def _check_positive(**numbers: Optional[float]) -> None:
     for name, value in numbers.items():
         if value is not None and not value > 0:
             raise WebserviceException(f"{name} is {value!r}", hint="give a number above 0")
-
-
-def chosen_keys(config: Optional[WebserviceDeploymentConfiguration]) -> Dict[str, str]:
-    """Return the keys that a configuration chooses."""
-    keys = {which: getattr(config, f"{which}_key", None) for which in ("primary", "secondary")}
-    return {which: str(value) for which, value in keys.items() if value is not None}
