@@ -11,7 +11,7 @@ from typing import Any
 from footplate.domain.records import ComputeView
 from footplate.domain.shapes import Shape, shape_of
 from footplate.domain.targets import LOCAL, SERVICES
-from footplate.errors import InvalidInput, NotFound
+from footplate.errors import NotFound
 from footplate.storage import Storage
 
 SERVICE_SLOTS = 10_000
@@ -67,11 +67,3 @@ def capacity_from(view: ComputeView) -> Capacity:
     amounts = {name: options.get(name, getattr(shape, name, None)) for name in ("cpus", "memory", "gpus")}
     yields = str(options.get("vm_priority") or "").lower() == "lowpriority"
     return Capacity(view.engine, view.max_nodes, **amounts, yields=yields, options=options)
-
-
-def refuse_if_too_large(node_count: int, max_nodes: int, target: str) -> None:
-    if node_count > max_nodes:
-        raise InvalidInput(
-            f"the run asks for {node_count} nodes and {target!r} has at most {max_nodes}",
-            f"lower node_count, or raise max_nodes of {target!r}",
-        )

@@ -68,10 +68,6 @@ class DatastoreService:
             )
         return spec
 
-    def check_open(self, run: str, name: str) -> None:
-        """Raise NotAllowed if a run may not open a datastore."""
-        self.access_for_run(run, name)
-
     def list_named(self, spec: RunSpec) -> list[str]:
         """Return the datastores of a run's inputs and outputs."""
         return list(_names_in(spec, self._datasets_of(spec)))

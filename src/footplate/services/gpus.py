@@ -49,7 +49,8 @@ class GpuAllocator:
             return self._orchestrator.tell(record.id, events.RunFailed(refusal), record.attempt)
         with self._guard:
             others = [other for other in self._queues.active() if other.id != record.id]
-            users = _users_of_devices(others)
+            # Devices of a node are free when its ranks have ended.
+            users = {uuid: other.id for other in others for uuid in run_status.held_gpus(other)}
             before = self._waiting_before(record, others, machines)
             unavailable = {*users, *_devices_of(before)}
             if not _waits_firmly(machines):
@@ -136,11 +137,6 @@ def _refusal(record: RunRecord, machines: list[GpuHost]) -> Cause | None:
         text += "; NCCL needs one for each process"
         hint = "use PyTorchConfiguration('Gloo', …), which needs no GPU, or a target that has them"
     return Cause("no_gpus", text, hint, node=short)
-
-
-def _users_of_devices(records: list[RunRecord]) -> dict[str, str]:
-    """Return the run of each device in use. Devices of a node are free when its ranks have ended."""
-    return {uuid: record.id for record in records for uuid in run_status.held_gpus(record)}
 
 
 def _last_free(machines: list[GpuHost], unavailable: set[str], count: int) -> set[str]:

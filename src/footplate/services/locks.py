@@ -66,7 +66,8 @@ class LockService:
 
     def built(self) -> list[BuiltView]:
         """Return the environments that are built on this machine, the most recently used first."""
-        busy = self._in_use()
+        busy = {digest for digest, build in self._builds.items() if build.state == "building"}
+        busy |= {record.lock for record in self._store.runs.active() if record.lock is not None}
         return [replace(view, in_use=view.digest in busy) for view in built_environments.built(self._root)]
 
     def build(self, digest: str) -> BuildView:
@@ -107,10 +108,6 @@ class LockService:
         reasons = list[str]()
         cleared = caches.clear(self._root, before, whole, reasons.append)
         return ClearedView(tuple(removed), tuple(cleared), reasons[0] if reasons else None)
-
-    def _in_use(self) -> set[str]:
-        building = {digest for digest, build in self._builds.items() if build.state == "building"}
-        return building | {record.lock for record in self._store.runs.active() if record.lock is not None}
 
 
 class Build:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from footplate.domain import azure_variables, gpus, launch
 from footplate.domain.orders import Cause, Lock, MpiOrders, NodeOrders, NodePlace, Program, RankPlan, ReportedEvent
@@ -35,6 +35,8 @@ from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _OWN_ADDRESS = "127.0.0.1"
 _NO_LOCK = Lock("", "", {})
 """The lock of a run that has failed before its environment was resolved: its nodes have nothing to do but end."""
@@ -59,7 +61,7 @@ class NodeService:
 
     def join(self, run: str, node: int, attempt: int, host: str, address: str, info: dict[str, Any]) -> NodeOrders:
         """Take notice of an agent, and return its orders. Raises EnvironmentPending: then it must join again."""
-        seen = self._record(run, node, attempt)
+        seen = self.record(run, node, attempt)
         if seen.nodes[node].state is NodeState.DONE:
             # The engine that starts agents again because one of them died may not know that this one had finished.
             raise Conflict(f"node {node} of run {run} is done", "end this agent: its ranks must not run again")
@@ -93,13 +95,9 @@ class NodeService:
         orders = self.orders_of(joined, 0)
         return orders if orders.ready else None
 
-    def record(self, run: str, node: int) -> RunRecord:
-        """Return the run that the orders are made from."""
-        return self._record(run, node)
-
     def equip(self, run: str, node: int) -> RunRecord:
         """Return the same run after an attempt to assign its GPUs, if all of its nodes are ready for them."""
-        return self._equip(self._record(run, node))
+        return self._equip(self.record(run, node))
 
     def _equip(self, record: RunRecord) -> RunRecord:
         return self._gpus.equip(record) if run_status.is_ready(record) else record
@@ -118,6 +116,9 @@ class NodeService:
         places = tuple(NodePlace(n.address or _OWN_ADDRESS, n.ports) for n in record.nodes) if ready else ()
         ranks = _with_gpus(record, launch.plan(record.spec, places)) if ready else ()
         lock = _NO_LOCK if record.lock is None else self._store.locks.get(record.lock)
+        log_limit = None
+        if record.spec.type == RUN_TYPE:
+            log_limit = self._read(read_log_size, "the limit for logs of services", DEFAULT_LOG_SIZE)
         return NodeOrders(
             run=run,
             node=node,
@@ -133,9 +134,11 @@ class NodeService:
             max_seconds=record.spec.max_seconds,
             warning_signal=record.spec.warning_signal,
             warning_seconds=warning_time(record.spec),
-            full_disk_seconds=self._full_disk_seconds(),
+            full_disk_seconds=self._read(
+                read_full_disk_seconds, "the time limit for full disks", DEFAULT_FULL_DISK_SECONDS
+            ),
             direct_from=self._objects.smallest(),
-            log_limit=self._log_limit() if record.spec.type == RUN_TYPE else None,
+            log_limit=log_limit,
             collect=record.spec.collect,
             restore=record.attempt > 1 or record.spec.outputs_from is not None,
             watch=record.spec.watch,
@@ -157,7 +160,7 @@ class NodeService:
 
     def note_prepared(self, run: str, node: int, ports: tuple[int, ...], attempt: int | None = None) -> None:
         """Record that a node can start; its orders say when all of them can."""
-        seen = self._record(run, node, attempt)
+        seen = self.record(run, node, attempt)
         port_count = launch.ports_to_hold(seen.spec.distribution, node)
         if len(ports) != port_count or not all(0 < port < 65536 for port in ports):
             raise InvalidInput(f"node {node} holds the ports {list(ports)}", f"its ranks need {port_count} of them")
@@ -171,7 +174,7 @@ class NodeService:
 
     def report_all(self, run: str, node: int, reports: Sequence[NodeReport], attempt: int | None = None) -> bool:
         """Take reports of an agent in order, all or none; return whether the agent must stop its ranks."""
-        seen = self._record(run, node, attempt)
+        seen = self.record(run, node, attempt)
         dated = [(self._event(run, node, report), report.age) for report in reports]
         return _must_stop(self._orchestrator.tell_all(run, dated, attempt, seen))
 
@@ -196,9 +199,9 @@ class NodeService:
         return by_name[event]
 
     def heartbeat(self, run: str, node: int, attempt: int | None = None) -> bool:
-        return _must_stop(self._record(run, node, attempt))
+        return _must_stop(self.record(run, node, attempt))
 
-    def _record(self, run: str, node: int, attempt: int | None = None) -> RunRecord:
+    def record(self, run: str, node: int, attempt: int | None = None) -> RunRecord:
         """Return the run. Raises Conflict for an agent of another `attempt`: its reports do not count."""
         record = self._store.runs.record(run)
         if attempt not in (None, record.attempt):
@@ -210,20 +213,13 @@ class NodeService:
             raise NotFound(f"run {run} has no node {node}", f"it has {counted(len(record.nodes), 'node')}")
         return record
 
-    def _full_disk_seconds(self) -> float | None:
-        """Return the time limit of the settings; the default if they were damaged after the run was accepted."""
+    def _read(self, setting: Callable[[Path], T], what: str, default: T) -> T:
+        """Return a setting; the default if the file was damaged after the run was accepted."""
         try:
-            return read_full_disk_seconds(self._home)
+            return setting(self._home)
         except InvalidInput as error:
-            log.warning("the time limit for full disks cannot be read: %s", error.message)
-            return DEFAULT_FULL_DISK_SECONDS
-
-    def _log_limit(self) -> int | None:
-        try:
-            return read_log_size(self._home)
-        except InvalidInput as error:
-            log.warning("the limit for logs of services cannot be read: %s", error.message)
-            return DEFAULT_LOG_SIZE
+            log.warning("%s cannot be read: %s", what, error.message)
+            return default
 
     def _variables(self, record: RunRecord, node: int) -> dict[str, str]:
         home = self._store.runs.home(record.id)

@@ -31,7 +31,7 @@ class RunLimits:
             self.check_claim(submitter, spec.parent)
         for each in _with_children(spec):
             for name in self._datastores.list_named(each):
-                self._datastores.check_open(submitter, name)
+                self._datastores.access_for_run(submitter, name)  # raises NotAllowed
         self._check_logins(submitter, spec, brought)
 
     def check_claim(self, submitter: str, run: str) -> None:

@@ -15,7 +15,6 @@ from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
 from footplate.environments.url_credentials import extract_run_logins
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.services.capacity import refuse_if_too_large
 from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.disk_space import DiskSpace
@@ -114,7 +113,12 @@ class RunService:
         if not kind_of(spec).has_nodes:
             return ()
         target = self._computes.definition(workspace, spec.target)
-        refuse_if_too_large(spec.distribution.node_count, target.max_nodes, spec.target)
+        node_count = spec.distribution.node_count
+        if node_count > target.max_nodes:
+            raise InvalidInput(
+                f"the run asks for {node_count} nodes and {spec.target!r} has at most {target.max_nodes}",
+                f"lower node_count, or raise max_nodes of {spec.target!r}",
+            )
         self._computes.check_run(target, spec.engine_options)
         return tuple(self._computes.fit(target))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from footplate.domain.orders import Cause
 from footplate.domain.records import Outcome
-from footplate.domain.runs.controllers import Child, ChildEnded, ChildMetric, ControllerEvent
+from footplate.domain.runs.controllers import Child, ChildEnded, ControllerEvent
 from footplate.domain.tuning import search_space
 from footplate.domain.tuning.sweeps import SweepSpec
 
@@ -48,13 +48,12 @@ def hopeless(
 
 def _missing(spec: SweepSpec, child: Child) -> str | None:
     """Return the first metric of the sweep that a trial has not logged as numbers; None if there is none."""
-    names = (each.metric for each in (*spec.objectives, *spec.constraints))
-    return next((name for name in names if not _has_numbers(child.metrics.get(name))), None)
-
-
-def _has_numbers(logged: ChildMetric | None) -> bool:
-    """Whether a metric was logged as numbers. NaN is one: a trial may diverge, and the next one need not."""
-    return logged is not None and (logged.min is not None or logged.last is not None)
+    for each in (*spec.objectives, *spec.constraints):
+        logged = child.metrics.get(each.metric)
+        # NaN is a number, and no minimum: a trial may diverge, and the next one need not.
+        if logged is None or (logged.min is None and logged.last is None):
+            return each.metric
+    return None
 
 
 def _no_metric(spec: SweepSpec, child: Child, event: ControllerEvent) -> Cause:

@@ -40,6 +40,7 @@ from footplate.domain.runs.outcomes import decide, with_node, working
 from footplate.domain.runs.restarts import Decision, begin_attempt, enter_queue, why_not_again
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.runs.run_status import awaits_engine, awaits_lock, held_gpus, status
+from footplate.domain.text import counted
 from footplate.errors import InvalidTransition
 
 _NOT_ADMITTED = (
@@ -54,7 +55,8 @@ def apply(record: RunRecord, event: Event, now: float) -> Decision:
     An event that changes nothing returns the same record, with the same version and no effects: agents may repeat
     reports. An event that the run does not admit raises InvalidTransition.
     """
-    if _completes_again(record, event):
+    has_completed = record.stage is Stage.ENDED and record.outcome is not None and record.outcome.kind == "completed"
+    if has_completed and isinstance(event, events.RunCompleted):
         return record, ()
     if record.stage is Stage.ENDED and type(event).__name__ not in _AFTER_THE_END:
         raise InvalidTransition(
@@ -108,11 +110,6 @@ _AFTER_THE_END = frozenset({
 """Events that an ended run accepts: canceling again, or a late report of a node, is not an error."""
 
 
-def _completes_again(record: RunRecord, event: Event) -> bool:
-    completed = record.outcome is not None and record.outcome.kind == "completed"
-    return isinstance(event, events.RunCompleted) and record.stage is Stage.ENDED and completed
-
-
 def _check_admitted(record: RunRecord, event: Event) -> None:
     kind = kind_of(record.spec)
     name = type(event).__name__
@@ -125,7 +122,7 @@ def _check_node(record: RunRecord, event: Event) -> None:
     concerned = event.nodes if isinstance(event, events.AgentsMissing) else (getattr(event, "node", None),)
     node = next((node for node in concerned if node is not None and not 0 <= node < len(record.nodes)), None)
     if node is not None:
-        has = f"{len(record.nodes)} node{'' if len(record.nodes) == 1 else 's'}"
+        has = counted(len(record.nodes), "node")
         raise InvalidTransition(
             f"run {record.id} has {has} and does not admit {type(event).__name__} of node {node}",
             f"see what happened to it with: footplate runs show {record.id}",

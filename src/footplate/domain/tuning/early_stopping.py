@@ -292,4 +292,3 @@ _RULES: Dict[str, _Rule] = {
     "hyperband": _halving,
     "pbt": _never,
 }
-POLICIES: List[str] = list(_RULES)

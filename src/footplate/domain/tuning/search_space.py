@@ -131,9 +131,9 @@ def perturb(kind: str, arguments: List[Any], value: Any, generator: random.Rando
 
 def grid_size(space: Space, most: int) -> int:
     """Return the number of combinations of a space of choices alone; with conditions, they are counted up to `most`."""
-    if _has_conditions(space):
+    if any(parse(name, expression)[0] == "when" for name, expression in space.items()):
         return sum(1 for _ in itertools.islice(grid(space), most + 1))
-    return math.prod(len(options) for _, options in _choices(space))
+    return math.prod(len(_options(name, *parse(name, expression))) for name, expression in space.items())
 
 
 def grid(space: Space) -> Iterator[Dict[str, Any]]:
@@ -154,20 +154,12 @@ def _combine(rest: List[Tuple[str, Any]], values: Dict[str, Any]) -> Iterator[Di
         yield from _combine(others, {**values, name: value})
 
 
-def _choices(space: Space) -> List[Tuple[str, List[Any]]]:
-    return [(name, _options(name, *parse(name, expression))) for name, expression in space.items()]
-
-
 def _options(name: str, kind: str, arguments: List[Any]) -> List[Any]:
     if kind != "choice":
         raise InvalidInput(
             f"parameter {name!r} is {kind}, and a grid needs choices", "use choice(...) for every parameter of a grid"
         )
     return arguments
-
-
-def _has_conditions(space: Space) -> bool:
-    return any(parse(name, expression)[0] == "when" for name, expression in space.items())
 
 
 # ── Arguments ─────────────────────────────────────────────────────────────────────────────────────────────────────────

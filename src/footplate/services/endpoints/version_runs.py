@@ -10,7 +10,7 @@ from typing import Any
 
 from footplate.domain.codec import from_json
 from footplate.domain.orders import Cause, Program
-from footplate.domain.records import Stage
+from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs import events
 from footplate.domain.runs.controllers import Child
 from footplate.domain.runs.run_kinds import GROUP
@@ -69,7 +69,7 @@ class VersionRuns:
     def ensure(self, record: EndpointRecord, version: VersionRecord) -> None:
         """Submit the group if that has not happened, and have it keep as many replicas as the version wants."""
         if version.run not in self._submitted:
-            if not self._exists(version.run):
+            if self._group(version) is None:
                 self._runs.submit(record.workspace, version.run, self._spec(record, version), record.created_by)
             self._submitted.add(version.run)
             self._scaled[version.run] = version.spec.replicas.minimum or 1
@@ -80,11 +80,8 @@ class VersionRuns:
 
     def end(self, version: VersionRecord) -> bool:
         """End the group of a version that is stopped or failed; return whether it has ended."""
-        try:
-            group = self._store.runs.record(version.run)
-        except NotFound:
-            return True
-        if group.stage is Stage.ENDED:
+        group = self._group(version)
+        if group is None or group.stage is Stage.ENDED:
             self._submitted.discard(version.run)
             self._scaled.pop(version.run, None)
             self._targets.pop(version.run, None)
@@ -101,12 +98,11 @@ class VersionRuns:
         if spec.target is not None:
             self._is_elsewhere(workspace, spec.target)
 
-    def _exists(self, run: str) -> bool:
-        try:
-            self._store.runs.record(run)
-        except NotFound:
-            return False
-        return True
+    def _group(self, version: VersionRecord) -> RunRecord | None:
+        """Return the run of a version; None before it is submitted, and after it is deleted."""
+        with contextlib.suppress(NotFound):
+            return self._store.runs.record(version.run)
+        return None
 
     # ── Looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -139,10 +135,8 @@ class VersionRuns:
         return reasons[0] if reasons and all(reasons) else None
 
     def has_ended(self, version: VersionRecord) -> bool:
-        try:
-            return self._store.runs.record(version.run).outcome is not None
-        except NotFound:
-            return False
+        group = self._group(version)
+        return group is not None and group.outcome is not None
 
     def failures(self, version: VersionRecord, children: Sequence[Child]) -> tuple[int, Cause | None]:
         """Return how many attempts of the replicas have ended, and why the last one did."""
@@ -158,10 +152,8 @@ class VersionRuns:
         return count, cause or self._outcome(version)
 
     def _outcome(self, version: VersionRecord) -> Cause | None:
-        with contextlib.suppress(NotFound):
-            outcome = self._store.runs.record(version.run).outcome
-            return outcome.cause if outcome is not None else None
-        return None
+        group = self._group(version)
+        return None if group is None or group.outcome is None else group.outcome.cause
 
     # ── The spec ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
