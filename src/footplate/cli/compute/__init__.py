@@ -1,13 +1,11 @@
 """`footplate compute`: the group, and one module per kind of command.
 
 group       the group itself
-targets     list, show, queue, create, delete, remove
+targets     list, show, queue, create, delete, remove; check: a probe on every node
 adding      add, engines: targets on any engine
-checking    check: a probe on every node
 """
 
 from footplate.cli.compute import adding as adding
-from footplate.cli.compute import checking as checking
 from footplate.cli.compute import targets as targets
 from footplate.cli.compute.group import compute
 

@@ -1,8 +1,7 @@
 """`footplate runs`: the group, and one module per kind of command.
 
 group       the group itself
-listing     list, compare: which runs, in which order, with which columns
-comparing   diff: everything that differs between two runs
+listing     list, compare, diff: which runs, in which order, with which columns, and what differs
 editing     tag, rename, note, archive, restore, delete
 watching    watch: a live table of active runs
 plotting    metrics, plot, images: the course of runs on the terminal
@@ -15,7 +14,6 @@ unknown     errors about misspelled names, with the nearest existing one
 """
 
 from footplate.cli.runs import commands as commands
-from footplate.cli.runs import comparing as comparing
 from footplate.cli.runs import editing as editing
 from footplate.cli.runs import listing as listing
 from footplate.cli.runs import logs as logs

@@ -1,4 +1,4 @@
-"""`footplate runs list` and `footplate runs compare`."""
+"""`footplate runs list`, `compare` and `diff`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import Any, TypeVar
 import click
 
 from footplate.cli import context
-from footplate.cli.console import emit_each, say
-from footplate.cli.context import in_workspace_with_json, names_of, open_workspace, tag_filter_option, workspace_option
+from footplate.cli.console import emit, emit_each, paint, say
+from footplate.cli.context import (
+    find_run,
+    in_workspace_with_json,
+    names_of,
+    open_workspace,
+    tag_filter_option,
+    workspace_option,
+)
 from footplate.cli.runs import columns as cells
 from footplate.cli.runs.group import runs
 from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
@@ -212,3 +219,29 @@ def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
     rows = [[cells.cell(view, column) for column in columns] for view in views]
     drop = [name for name in ("experiment", "name", "took", "created") if name in headings and headings[0] != name]
     table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
+
+
+@runs.command()
+@click.argument("before", metavar="RUN", shell_complete=names_of("runs"))
+@click.argument("after", metavar="RUN", shell_complete=names_of("runs"))
+@in_workspace_with_json
+def diff(before: str, after: str, workspace: Workspace, as_json: bool) -> None:
+    """Show what differs between two runs: arguments, code, environment, data and metrics."""
+    difference = find_run(workspace, before)[0].diff(find_run(workspace, after)[0])
+    if as_json:
+        emit(difference)
+        return
+    same: list[str] = []
+    for name, changes in difference.sections().items():
+        if not changes:
+            same.append(name)
+            continue
+        click.echo(paint(name, bold=True))
+        table(
+            ["what", difference.before, difference.after],
+            [[change.what, change.before or "–", change.after or "–"] for change in changes],
+            shrink=[difference.before, difference.after],
+            names=[difference.before, difference.after],
+        )
+        click.echo()
+    say(f"the same: {', '.join(same)}" if same else "everything differs")

@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import threading
-from typing import Any, Callable, Iterable, List, Mapping, Optional
+from typing import Any, Iterable, List, Mapping, Optional
 
 TOO_MUCH_MEMORY = 4
 """The exit code of a worker that uses more memory than it may."""
@@ -31,7 +31,7 @@ def apply_limits(options: Mapping[str, Any], who: str) -> None:
         for name in _THREADS:
             os.environ.setdefault(name, str(len(chosen)))
     if memory is not None:
-        watch_memory(float(memory), measure_memory, _give_up)
+        threading.Thread(target=_watch_memory, args=[float(memory)], name="memory", daemon=True).start()
 
 
 def choose_cpus(available: Iterable[int], cores: float, who: str) -> List[int]:
@@ -42,28 +42,21 @@ def choose_cpus(available: Iterable[int], cores: float, who: str) -> List[int]:
     return [cpus[(first + number) % len(cpus)] for number in range(count)]
 
 
-def watch_memory(
-    limit_gb: float, measure: Callable[[], int], give_up: Callable[[str], None], once: bool = False
-) -> Optional[threading.Thread]:
-    """Call `give_up` as soon as `measure` is above the limit; with `once`, look only now."""
-
-    def look() -> bool:
-        used = measure() / 1e9
-        if used > limit_gb:
-            give_up(f"this worker uses {used:.2f} GB of memory, more than memory_gb={limit_gb:g} allows")
-        return used > limit_gb
-
-    def watch() -> None:
-        pause = threading.Event()
-        while not look():
-            pause.wait(CHECK_SECONDS)
-
-    if once:
-        look()
+def excess_message(used: int, limit_gb: float) -> Optional[str]:
+    """Return what to report if so many bytes are more than the limit; None if they are not."""
+    if used / 1e9 <= limit_gb:
         return None
-    thread = threading.Thread(target=watch, name="memory", daemon=True)
-    thread.start()
-    return thread
+    return f"this worker uses {used / 1e9:.2f} GB of memory, more than memory_gb={limit_gb:g} allows"
+
+
+def _watch_memory(limit_gb: float) -> None:
+    """End this process as soon as it uses more than the limit."""
+    pause = threading.Event()
+    while (message := excess_message(measure_memory(), limit_gb)) is None:
+        pause.wait(CHECK_SECONDS)
+    sys.stderr.write(f"{message}\nhint: deploy with a larger memory_gb\n")
+    sys.stderr.flush()
+    os._exit(TOO_MUCH_MEMORY)
 
 
 def measure_memory() -> int:
@@ -71,9 +64,3 @@ def measure_memory() -> int:
     with open("/proc/self/status", encoding="ascii") as file:
         lines = dict(line.split(":", 1) for line in file if ":" in line)
     return sum(int(lines[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
-
-
-def _give_up(message: str) -> None:
-    sys.stderr.write(f"{message}\nhint: deploy with a larger memory_gb\n")
-    sys.stderr.flush()
-    os._exit(TOO_MUCH_MEMORY)

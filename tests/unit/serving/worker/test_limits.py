@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.serving.worker.limits import choose_cpus, measure_memory, watch_memory
+from footplate.serving.worker.limits import choose_cpus, excess_message, measure_memory
 
 
 @pytest.mark.parametrize("cores, count", [(0.1, 1), (1, 1), (1.5, 2), (4, 4), (100, 8)])
@@ -21,10 +21,8 @@ def test_replicas_begin_at_different_cpus() -> None:
 
 
 def test_a_worker_above_its_memory_says_how_much_it_uses() -> None:
-    said: list[str] = []
-    watch_memory(1.0, lambda: 1_500_000_000, said.append, once=True)
-    watch_memory(1.0, lambda: 900_000_000, said.append, once=True)
-    assert said == ["this worker uses 1.50 GB of memory, more than memory_gb=1 allows"]
+    message = "this worker uses 1.50 GB of memory, more than memory_gb=1 allows"
+    assert [excess_message(used, 1.0) for used in (1_500_000_000, 900_000_000)] == [message, None]
 
 
 def test_memory_counts_what_is_allocated_and_not_what_is_mapped(tmp_path: Path) -> None:
