@@ -25,14 +25,9 @@ from footplate.data.transfer.batch import store_of
 from footplate.domain.data import Item
 from footplate.errors import FootplateError
 
-
-def _load() -> Any:
-    """Import mfusepy with the library's path: otherwise it starts ldconfig and a compiler to search for one."""
-    os.environ.setdefault("FUSE_LIBRARY_PATH", fuse_library() or "")
-    return importlib.import_module("mfusepy")
-
-
-mfusepy: Any = _load()
+# With the library's path: otherwise mfusepy starts ldconfig and a compiler to search for one.
+os.environ.setdefault("FUSE_LIBRARY_PATH", fuse_library() or "")
+mfusepy: Any = importlib.import_module("mfusepy")
 _THREADS = 16
 _REMEMBER_SECONDS = 24 * 3600
 

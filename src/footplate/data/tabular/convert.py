@@ -5,7 +5,6 @@ The fast path is one cast by Arrow. If that fails for a batch, each distinct val
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
@@ -158,9 +157,9 @@ def _parser(wanted: Json) -> Callable[[str], Any]:
         return lambda text: _BOOLEANS.get(text.lower())
     if kind == "float":
         mark: str = wanted.get("decimal_mark") or "."
-        return (
-            _to_float if mark == "." else lambda text: _to_float(text.replace(mark, ".")) if "." not in text else None
-        )
+        if mark == ".":
+            return _to_float
+        return lambda text: None if "." in text else _to_float(text.replace(mark, "."))
     formats: tuple[str, ...] = tuple(wanted.get("formats") or ())
     return (lambda text: _to_time(text, formats)) if formats else iso_time
 
@@ -171,15 +170,9 @@ def _to_integer(text: str) -> int | None:
     try:
         value = int(text)
     except ValueError:
-        return _to_whole(_to_float(text))
+        number = _to_float(text)  # programs that once held a whole number as a float write it as `3.0`
+        return int(number) if number is not None and number.is_integer() and abs(number) <= 2**53 else None
     return value if _SMALLEST <= value <= _LARGEST else None
-
-
-def _to_whole(value: float | None) -> int | None:
-    """Accept `3.0` as a whole number: programs that once held it as a float write it that way."""
-    if value is None or not math.isfinite(value) or value != int(value) or abs(value) > 2**53:
-        return None
-    return int(value)
 
 
 def _to_float(text: str) -> float | None:

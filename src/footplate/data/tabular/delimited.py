@@ -100,20 +100,16 @@ class DelimitedFiles:
         text = as_text(stream, self._encoding)
         try:
             for number, record in enumerate(self._parser(text), 1):
-                if record:
-                    return self._layout_of(record, number, index)
+                if not record:
+                    continue
+                if self._header == "none" or (self._header == "first" and index > 0):
+                    # The names of the first file, and numbered ones for further columns.
+                    further = [f"Column{at}" for at in range(len(self.names) + 1, len(record) + 1)]
+                    return Layout([*self.names, *further], 0)
+                return Layout(_distinct(record), number)
         except (UnicodeDecodeError, csv.Error) as error:
             raise self._reading_error(self._files[index].name, error) from None
         return None
-
-    def _layout_of(self, record: list[str], number: int, index: int) -> Layout:
-        if self._header == "none" or (self._header == "first" and index > 0):
-            return Layout(self._number_columns(len(record)), 0)
-        return Layout(_distinct(record), number)
-
-    def _number_columns(self, width: int) -> list[str]:
-        """Return names for a file without a header: those of the first file, then numbered ones."""
-        return [*self.names, *(f"Column{i}" for i in range(len(self.names) + 1, width + 1))]
 
     # ── rows ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from footplate.content.frames import Chunk, Frame, FrameColumn
@@ -70,10 +71,6 @@ def _booleans(values: Any) -> dict[str, Any]:
     return _with_validity(_numbers(pc.cast(pc.fill_null(values, False), pa.uint8())), values)
 
 
-def _dates(values: Any) -> dict[str, Any]:
-    return _numbers(pc.cast(_plain(values), pa.date32()))
-
-
 def _with_validity(buffers: dict[str, Any], values: Any) -> dict[str, Any]:
     if values.null_count:
         buffers["valid"] = _numbers(pc.cast(pc.is_valid(values), pa.uint8()))["values"]
@@ -82,10 +79,6 @@ def _with_validity(buffers: dict[str, Any], values: Any) -> dict[str, Any]:
 
 def _texts(values: Any) -> dict[str, Any]:
     return _encode(pc.cast(_plain(values), pa.large_string()))
-
-
-def _bytes(values: Any) -> dict[str, Any]:
-    return _encode(pc.cast(_plain(values), pa.large_binary()))
 
 
 def _json_texts(values: Any) -> dict[str, Any]:
@@ -109,14 +102,14 @@ def _plain(values: Any) -> Any:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-_CHUNKS: dict[str, Any] = {
+_CHUNKS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "number": _numbers,
     "boolean": _booleans,
     "time": _numbers,
     "duration": _numbers,
-    "date": _dates,
+    "date": lambda values: _numbers(pc.cast(_plain(values), pa.date32())),
     "decimal": _texts,
-    "bytes": _bytes,
+    "bytes": lambda values: _encode(pc.cast(_plain(values), pa.large_binary())),
     "text": _texts,
     "json": _json_texts,
 }

@@ -62,7 +62,7 @@ class Query:
     def schema(self) -> Any:
         """Return the columns, with the types of the first rows."""
         for block, names in self._blocks(_ROWS):
-            return _batch(block, names).schema
+            return pa.schema([(name, _guess([row[at] for row in block]).type) for at, name in enumerate(names)])
         raise InvalidInput("the query returns no columns", "use a SELECT query")
 
     def read(self, index: int, schema: Any, filters: list[Expression], report: ReadReport) -> Iterator[Any]:
@@ -74,7 +74,8 @@ class Query:
     def _blocks(self, rows: int) -> Iterator[tuple[list[Any], list[str]]]:
         with self._connect() as connection:
             try:
-                self._limit(connection)
+                if connection.dialect.name == "postgresql":
+                    connection.execute(sa.text(f"SET LOCAL statement_timeout = {int(self._timeout_s * 1000)}"))
                 # Run the text verbatim: `:name` is not a parameter, and `%` needs no escaping.
                 streaming = connection.execution_options(stream_results=True, max_row_buffer=rows, no_parameters=True)
                 result = streaming.exec_driver_sql(self._text)
@@ -97,14 +98,6 @@ class Query:
             raise Unavailable(
                 f"the database cannot be reached: {why}", "is it running, and are its credentials correct?"
             ) from None
-
-    def _limit(self, connection: Any) -> None:
-        if connection.dialect.name == "postgresql":
-            connection.execute(sa.text(f"SET LOCAL statement_timeout = {int(self._timeout_s * 1000)}"))
-
-
-def _batch(rows: list[Any], names: list[str]) -> Any:
-    return pa.record_batch([_guess([row[at] for row in rows]) for at in range(len(names))], names)
 
 
 def _guess(values: list[Any]) -> Any:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,23 +45,15 @@ def _write(
     following = next(rows, None)
     while following is not None or not names:
         name = f"part-{len(names):05d}{suffix}"
-        with _whole(folder / name) as path:
-            with open_writer(path) as writer:
-                while following is not None:
-                    writer.write_batch(following, **(writing or {}))
-                    following = next(rows, None)
-                    if os.stat(path).st_size >= LARGEST:
-                        break
+        aside = str(folder / f".{name}.{os.getpid()}-{os.urandom(4).hex()}")
+        with atomic_file(folder / name, durable=True, temporary=aside), open_writer(aside) as writer:
+            while following is not None:
+                writer.write_batch(following, **(writing or {}))
+                following = next(rows, None)
+                if os.stat(aside).st_size >= LARGEST:
+                    break
         names.append(name)
     return names
-
-
-@contextlib.contextmanager
-def _whole(target: Path) -> Generator[str, None, None]:
-    """Yield a path to write to, which becomes `target` on success and disappears otherwise."""
-    aside = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    with atomic_file(target, durable=True, temporary=aside):
-        yield str(aside)
 
 
 def _flat_type(kind: Any) -> Any:

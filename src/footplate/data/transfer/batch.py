@@ -121,16 +121,13 @@ def _put(
     store: FileStore, path: Path, name: str, size: int, meter: ProgressMeter, notes: Path | str | None
 ) -> StoreEntry:
     if size > SMALL:
-        note = "" if notes is None else os.path.join(notes, _key(store, path, name))
+        key = fingerprint(store.spec.identity(), name, str(path.absolute()))[:32]
+        note = "" if notes is None else os.path.join(notes, key)
         return store.put(name, path, count=lambda more: meter.add(bytes=more), notes=note)
     data = _read_unchanging(path)
     entry = store.put(name, data)
     meter.add(bytes=len(data))
     return entry
-
-
-def _key(store: FileStore, path: Path, name: str) -> str:
-    return fingerprint(store.spec.identity(), name, str(path.absolute()))[:32]
 
 
 def _read_unchanging(path: Path) -> bytes:

@@ -64,7 +64,8 @@ def fetch_large(store: FileStore, entry: StoreEntry, target: str, mode: int, poo
     if entry.size < 0 or not supports_ranges(store, entry):
         _fetch_stream(store, entry, target, mode, count)
         return
-    aside = os.path.join(os.path.dirname(target), f"{ASIDE}{_key(store, entry)}")
+    key = fingerprint(store.spec.identity(), entry.path, entry.etag, str(entry.size), entry.digest)[:32]
+    aside = os.path.join(os.path.dirname(target), f"{ASIDE}{key}")
     with Partial(aside, entry.size, _BLOCK) as partial:
         fetch_blocks(store, entry, partial, pool, count)
         verify_partial(partial, entry)
@@ -80,10 +81,6 @@ def supports_ranges(store: FileStore, entry: StoreEntry) -> bool:
     if store.ranges is None:
         store.read(entry.path, 0, 1, entry.etag)
     return bool(store.ranges)
-
-
-def _key(store: FileStore, entry: StoreEntry) -> str:
-    return fingerprint(store.spec.identity(), entry.path, entry.etag, str(entry.size), entry.digest)[:32]
 
 
 def fetch_blocks(store: FileStore, entry: StoreEntry, partial: Partial, pool: Executor, count: Count) -> None:

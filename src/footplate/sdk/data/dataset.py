@@ -55,7 +55,10 @@ class FileDatasetFactory:
         if is_file:
             definition["is_file"] = True
         if validate:
-            _validate(definition, workspace)
+            try:
+                worker_client.call("peek", {"definition": definition, "stores": stores_of(workspace, definition)})
+            except UserErrorException as error:
+                raise DatasetValidationError(error.message, error, hint=error.hint) from error
         return FileDataset(definition, workspace)
 
     @staticmethod
@@ -212,14 +215,6 @@ def dataset_of(workspace: Workspace, view: DatasetView) -> Any:
             f"dataset {view.name or view.id!r} is {view.kind}, a kind that this version cannot read"
         )
     return CLASSES[view.kind](view.definition, workspace, view)
-
-
-def _validate(definition: Dict[str, Any], workspace: Optional[Any]) -> None:
-    arguments = {"definition": definition, "stores": stores_of(workspace, definition)}
-    try:
-        worker_client.call("peek", arguments)
-    except UserErrorException as error:
-        raise DatasetValidationError(error.message, error, hint=error.hint) from error
 
 
 def tuple_dataset(given: Tuple[Any, ...]) -> Any:

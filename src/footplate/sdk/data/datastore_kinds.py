@@ -223,6 +223,11 @@ class AbstractDatastore:
         return f"{type(self).__name__}(name={self.name!r}, {place})"
 
 
+def _location(key: str) -> Any:
+    """Return a property that reads a part of the datastore's location."""
+    return property(lambda self: str(self._view.location[key]))
+
+
 class _AzureDatastore(AbstractDatastore):
     @property
     def account_name(self) -> str:
@@ -324,9 +329,7 @@ class FolderDatastore(AbstractDatastore):
     def datastore_type(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return "AzureFile" if self.name == "workspacefilestore" else "AzureBlob"
 
-    @property
-    def folder(self) -> str:
-        return str(self._view.location["path"])
+    folder: str = _location("path")
 
     @property
     def container_name(self) -> str:
@@ -340,19 +343,13 @@ class FolderDatastore(AbstractDatastore):
 class S3Datastore(AbstractDatastore):
     kind = "s3"
     datastore_type = "S3"
-
-    @property
-    def bucket(self) -> str:
-        return str(self._view.location["bucket"])
+    bucket: str = _location("bucket")
 
 
 class GcsDatastore(AbstractDatastore):
     kind = "gcs"
     datastore_type = "GCS"
-
-    @property
-    def bucket(self) -> str:
-        return str(self._view.location["bucket"])
+    bucket: str = _location("bucket")
 
 
 class SqlDatastore(AbstractDatastore):
@@ -369,9 +366,7 @@ class SqlDatastore(AbstractDatastore):
     def server_name(self) -> Optional[str]:
         return self._view.location.get("host")
 
-    @property
-    def database_name(self) -> str:
-        return str(self._view.location["database"])
+    database_name: str = _location("database")
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UserErrorException(
@@ -385,7 +380,4 @@ class SqlDatastore(AbstractDatastore):
 class HttpDatastore(AbstractDatastore):
     kind = "http"
     datastore_type = "Http"
-
-    @property
-    def url(self) -> str:
-        return str(self._view.location["url"])
+    url: str = _location("url")

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import IO, Any, Callable, ContextManager, Dict, List, Mapping, Optional, Sequence, cast
+from typing import IO, Any, Callable, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Sequence, cast
 
 from footplate import environ
 from footplate.client.home import home_folder
@@ -67,12 +67,11 @@ def cache_folder() -> str:
     return os.path.join(os.environ.get(environ.CACHE) or os.path.join(home_folder(), "cache"), "data")
 
 
-class Held:
+class Held(NamedTuple):
     """A lasting result: a mount, and the process that keeps it, if any. It ends when it is closed."""
 
-    def __init__(self, result: Any, close: Callable[[], None]) -> None:
-        self.result = result
-        self.close = close
+    result: Any
+    close: Callable[[], None]
 
 
 def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
@@ -80,8 +79,7 @@ def hold(verb: str, arguments: Mapping[str, Any]) -> Held:
     argv = worker_command()
     with translating_errors():
         if argv is None:
-            lasting = import_worker().hold(verb, arguments)
-            return Held(lasting.result, lasting.close)
+            return Held(*import_worker().hold(verb, arguments))
         process = _start(argv)
         try:
             return Held(_exchange(process, verb, arguments, None), lambda: process.__exit__(None, None, None))

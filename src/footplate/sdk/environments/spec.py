@@ -133,11 +133,13 @@ def describe_container(environment: Environment, runtime: Optional[DockerConfigu
     """
     section = environment.docker
     image = None if section.base_image == DEFAULT_CPU_IMAGE else section.base_image
+    context = section.build_context
+    parts = ("location_type", "location", "dockerfile_path")
     container: Dict[str, Any] = {
         "enabled": bool(section.enabled or (runtime is not None and runtime.use_docker)),
         "base_image": image,
         "base_dockerfile": section.base_dockerfile,
-        "build_context": _context(section),
+        "build_context": None if context is None else {name: getattr(context, name) for name in parts},
         "platform": {"os": section.platform.os, "architecture": section.platform.architecture},
         "shm_size": _runtime("shm_size", section, runtime, DEFAULT_SHM_SIZE),
         "arguments": list(_runtime("arguments", section, runtime, [])),
@@ -153,12 +155,6 @@ def describe_container(environment: Environment, runtime: Optional[DockerConfigu
 def _runtime(name: str, section: DockerSection, runtime: Optional[DockerConfiguration], default: Any) -> Any:
     value = default if runtime is None else getattr(runtime, name)
     return value if value and value != default else getattr(section, name) or default
-
-
-def _context(section: DockerSection) -> Optional[Dict[str, str]]:
-    context = section.build_context
-    names = ("location_type", "location", "dockerfile_path")
-    return None if context is None else {name: getattr(context, name) for name in names}
 
 
 def _registry(registry: ContainerRegistry) -> Optional[Dict[str, Any]]:
