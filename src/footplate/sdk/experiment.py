@@ -22,10 +22,9 @@ from typing import (
 from footplate.lazy import Deferred
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import AzureMLException, UserErrorException
-from footplate.sdk.handles import ExperimentHandle
+from footplate.sdk.handles import ExperimentHandle, Tagged
 from footplate.sdk.run import Run, make_run
 from footplate.sdk.runs.filters import Filter, filters
-from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
 
@@ -62,7 +61,7 @@ _ARCHIVED = {"ActiveOnly": False, "ArchivedOnly": True, "All": None}
 
 
 @explained
-class Experiment(ExperimentHandle):
+class Experiment(Tagged, ExperimentHandle):
     """A named group of runs in a workspace.
 
     `Experiment(workspace, name)` is the experiment with that name; it is created if it does not exist.
@@ -316,31 +315,6 @@ class Experiment(ExperimentHandle):
                 f"new_name is {new_name!r}", hint="an experiment cannot be renamed; leave new_name out"
             )
         self._change(archived=False)
-
-    def tag(self, key: str, value: Any = None) -> None:
-        """Add one tag, or replace its value.
-
-        Args:
-            key: The name of the tag.
-            value: Its value, stored as a string; None stays None.
-        """
-        self.set_tags({key: value})
-
-    def set_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add tags, or replace their values. Other tags stay.
-
-        Args:
-            tags: Values by name. Values become strings; None stays None.
-        """
-        self._change(tags=texts(tags))
-
-    def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
-        """Remove tags. Names that do not exist are skipped.
-
-        Args:
-            tags: One name, or several.
-        """
-        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def _change(self, **change: Any) -> None:
         self.view = self.workspace.session.api.experiments.change(self.id, **change)

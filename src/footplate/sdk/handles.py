@@ -1,4 +1,4 @@
-"""The bases of Workspace and Experiment, with all that the packages of nouns need of them.
+"""The bases of Workspace, Experiment and Run, with all that the packages of nouns need of them.
 
 `workspace` and `experiment` know every noun; data, environments, models and the others know only these bases, so that
 imports go one way.
@@ -6,12 +6,18 @@ imports go one way.
 
 from __future__ import annotations
 
+from footplate.lazy import Deferred
+from footplate.sdk.values.wrong_types import explained
+
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional
+    from typing import Any, Mapping, Optional, Sequence, Union
 
     from footplate.domain.records import WorkspaceView
     from footplate.sdk.session import Session
+    from footplate.sdk.values import labels
+else:
+    labels = Deferred("footplate.sdk.values.labels")
 
 
 SCRIPT_RUN = "azureml.scriptrun"
@@ -19,6 +25,39 @@ SCRIPT_RUN = "azureml.scriptrun"
 
 HYPERDRIVE = "hyperdrive"
 """Azure's name for the type of a sweep."""
+
+
+@explained
+class Tagged:
+    """An object with tags on the server."""
+
+    def tag(self, key: str, value: Any = None) -> None:
+        """Add one tag, or replace its value.
+
+        Args:
+            key: The name of the tag.
+            value: Its value, stored as a string; None stays None.
+        """
+        self.set_tags({key: value})
+
+    def set_tags(self, tags: Mapping[str, Any]) -> None:
+        """Add tags, or replace their values. Other tags stay.
+
+        Args:
+            tags: Values by name. Values become strings; None stays None.
+        """
+        self._change(tags=labels.texts(tags))
+
+    def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
+        """Remove tags. Names that do not exist are skipped.
+
+        Args:
+            tags: One name, or several.
+        """
+        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
+
+    def _change(self, **change: Any) -> None:
+        raise TypeError(f"{type(self).__name__} has no tags")
 
 
 class WorkspaceHandle:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
+from footplate.sdk.handles import ExperimentHandle, Tagged
 from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union
+    from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
 
     from footplate.domain.records import RunView, StoryLine
     from footplate.domain.runs import run_kinds, run_status
     from footplate.sdk.display import notebooks
-    from footplate.sdk.handles import ExperimentHandle
     from footplate.sdk.runs import files
     from footplate.sdk.runs.output_capture import Capture
     from footplate.sdk.session import Session
-    from footplate.sdk.values import labels
 
     H = TypeVar("H", bound="RunHandle")
 else:
@@ -25,11 +24,10 @@ else:
     run_status = Deferred("footplate.domain.runs.run_status")
     notebooks = Deferred("footplate.sdk.display.notebooks")
     files = Deferred("footplate.sdk.runs.files")
-    labels = Deferred("footplate.sdk.values.labels")
 
 
 @explained
-class RunHandle:
+class RunHandle(Tagged):
     def __init__(self, experiment: ExperimentHandle, run_id: str, outputs: Optional[str] = None, **kwargs: Any) -> None:
         self._experiment = experiment
         self._id = run_id
@@ -196,31 +194,6 @@ class RunHandle:
             Values by name.
         """
         return dict(self._refresh().properties)
-
-    def tag(self, key: str, value: Any = None) -> None:
-        """Add one tag, or replace its value.
-
-        Args:
-            key: The name of the tag.
-            value: Its value, stored as a string; None stays None.
-        """
-        self.set_tags({key: value})
-
-    def set_tags(self, tags: Mapping[str, Any]) -> None:
-        """Add tags, or replace their values. Other tags stay.
-
-        Args:
-            tags: Values by name. Values become strings; None stays None.
-        """
-        self._change(tags=labels.texts(tags))
-
-    def remove_tags(self, tags: Union[str, Sequence[str]]) -> None:
-        """Remove tags. Names that do not exist are skipped.
-
-        Args:
-            tags: One name, or several.
-        """
-        self._change(remove_tags=[tags] if isinstance(tags, str) else list(tags))
 
     def add_properties(self, properties: Mapping[str, Any]) -> None:
         """Add properties. Unlike tags, they are written once.
