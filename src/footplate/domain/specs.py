@@ -101,7 +101,7 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True)
 class ControllerSpec:
-    """The controller of a group: its kind, a row of `services.controllers`, and its input.
+    """The controller of a group: its kind, a row of `services.orchestration.controller_table`, and its input.
 
     `children` are specs by key: children to submit, or templates of children. The server checks them with the group.
     The controller sees summaries of `metrics` for every child, and is consulted whenever a child has logged the first
@@ -120,8 +120,8 @@ class RunSpec:
     """The request of `experiment.submit`, `experiment.start_logging` or `experiment.start_group`.
 
     `kind`: job (an engine runs it), interactive (the client's own process is the run) or group (a controller on the
-    server starts its children); `domain.run_kinds` has the table. `definition` is the run in the words of the client's
-    own API; the core stores it and never reads it.
+    server starts its children); `domain.runs.run_kinds` has the table. `definition` is the run in the words of the
+    client's own API; the core stores it and never reads it.
     """
 
     experiment: str

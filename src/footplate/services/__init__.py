@@ -14,7 +14,7 @@ Runs
 Nodes
     nodes          requests of node agents
     shipments      events and pieces of files that arrive together
-    gpus           assigns GPUs to the nodes of a run
+    gpu_allocator  assigns GPUs to the nodes of a run
     capacity       nodes and shape of a compute target
     computes       compute targets
 Data, models, environments

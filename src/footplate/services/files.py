@@ -15,7 +15,7 @@ from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.artifacts.superseded import Collect, SupersededContents
-from footplate.services.orchestration import controllers
+from footplate.services.orchestration import controller_table
 from footplate.services.topics import Publish, RunChanged
 from footplate.storage import Storage
 from footplate.storage.upkeep.garbage import collect_garbage
@@ -200,7 +200,7 @@ class FileService:
         logs = self._store.logs.list(run)
         users = sorted(f.path for f in logs if f.path.startswith("user_logs/std_log"))
         builds = sorted((-f.size, f.path) for f in logs if f.path.startswith(BUILD_LOGS))
-        groups = [f.path for f in logs if f.path in controllers.LOGS.values()]
+        groups = [f.path for f in logs if f.path in controller_table.LOGS.values()]
         return next(iter([*users, *(path for _, path in builds), *groups]), None)
 
     # ── Blobs ─────────────────────────────────────────────────────────────────────────────────────────────────────────

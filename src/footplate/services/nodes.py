@@ -20,9 +20,9 @@ from footplate.environments.url_credentials import Logins
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.endpoints.version_runs import RUN_TYPE
-from footplate.services.gpus import GpuAllocator
+from footplate.services.gpu_allocator import GpuAllocator
 from footplate.services.orchestration.agent_jobs import AgentJobs
-from footplate.services.orchestration.node_kinds import NodeKinds
+from footplate.services.orchestration.node_kind_memory import NodeKinds
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
 from footplate.services.settings import (

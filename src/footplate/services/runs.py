@@ -19,7 +19,7 @@ from footplate.services.computes import ComputeService
 from footplate.services.datasets import DatasetService
 from footplate.services.disk_space import DiskSpace
 from footplate.services.notifications import Notifications
-from footplate.services.orchestration import controllers
+from footplate.services.orchestration import controller_table
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.scheduler import with_waiting
 from footplate.services.run_limits import RunLimits
@@ -103,7 +103,7 @@ class RunService:
             _check_builder(spec.environment)
             self._check_lock(spec.lock)
         if spec.controller is not None:
-            controllers.load(spec.controller.kind, self._store.home).check(spec.controller)
+            controller_table.load(spec.controller.kind, self._store.home).check(spec.controller)
             for child in spec.controller.children.values():
                 self._check(workspace, child)
                 self._warnings(workspace, child)

@@ -8,7 +8,7 @@ crash; the children and the state are always complete, so a controller decides b
 A controller that has to remember much keeps `notes`: each decision may add some, the run's story stores them, and every
 later decision sees all of them. The cost of a decision then does not grow with the past, as a large state would.
 
-A controller is one class in a package of its own and one row in `services.controllers`.
+A controller is one class in a package of its own and one row in `services.orchestration.controller_table`.
 """
 
 from __future__ import annotations

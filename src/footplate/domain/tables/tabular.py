@@ -7,7 +7,7 @@
      "steps": [{"do": "keep", "columns": […]}, {"do": "filter", "expression": …}, {"do": "take", "count": 10}, …],
      "timestamps": {"fine": column, "coarse": column}}
 
-The expression of a filter is one of `domain.expressions`, whose fields are columns.
+The expression of a filter is one of `domain.tables.expressions`, whose fields are columns.
 """
 
 from __future__ import annotations

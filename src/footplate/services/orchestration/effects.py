@@ -21,7 +21,7 @@ from footplate.domain.runs.events import Effect, Event
 from footplate.engines.base import Engine, NotStarted
 from footplate.errors import Conflict, FootplateError, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.agent_jobs import GRACE_SECONDS, AgentJobs
-from footplate.services.orchestration.node_kinds import KindUnknown, NodeKinds
+from footplate.services.orchestration.node_kind_memory import KindUnknown, NodeKinds
 from footplate.services.settings import read_resolver_settings
 from footplate.storage import Storage
 from footplate.storage.database_errors import translate

@@ -19,13 +19,12 @@ from typing import Any, Protocol
 from footplate.domain.codec import to_json
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunRecord, RunView, Stage
-from footplate.domain.runs import controllers as seam
-from footplate.domain.runs import events
+from footplate.domain.runs import controllers, events
 from footplate.domain.runs.group_transitions import group_state
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import ControllerSpec, Distribution, EnvironmentSpec, GpuRequest, RunSpec
 from footplate.errors import Conflict, FootplateError, InvalidInput, NotFound, OutOfSpace, Unavailable
-from footplate.services.orchestration import controllers
+from footplate.services.orchestration import controller_table
 from footplate.services.orchestration.effects import Tell
 from footplate.services.orchestration.group_memory import GroupMemory, KnownGroup
 from footplate.storage import Storage
@@ -163,18 +162,18 @@ class Groups:
 
     # ── The steps ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _consult(self, run: str, event: seam.ControllerEvent) -> None:
+    def _consult(self, run: str, event: controllers.ControllerEvent) -> None:
         record = self._store.runs.record(run)
         spec = record.spec.controller
         if record.stage is Stage.ENDED or spec is None:
             return
         state = group_state(record)
         members = self._update(run, spec)
-        group = seam.Group(
+        group = controllers.Group(
             run, spec, state.decision.state, record.attempt, state.closed, record.outcome, members.notes, state.replicas
         )
         children = list(members.children.values())
-        decision = controllers.load(spec.kind, self._store.home).decide(group, children, event, self._clock())
+        decision = controller_table.load(spec.kind, self._store.home).decide(group, children, event, self._clock())
         self._log(run, spec.kind, decision.log)  # first: whoever hears of the decision, or of the end, finds its lines
         self._tell(run, events.GroupDecided(decision))
         members.notes.extend(to_json(decision.notes))
@@ -192,7 +191,7 @@ class Groups:
 
     def _log(self, run: str, kind: str, lines: Sequence[str]) -> None:
         if lines:
-            name = controllers.LOGS.get(kind, controllers.OTHER_LOG)
+            name = controller_table.LOGS.get(kind, controller_table.OTHER_LOG)
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             text = "".join(f"{now} {line}\n" for line in lines)
             self._store.logs.append(run, name, self._store.logs.size(run, name), text.encode())
@@ -200,7 +199,7 @@ class Groups:
     def _consult_about_end(self, group: str, run: str) -> None:
         summary = self._store.metrics.summary(run)  # also brings the summaries of the database up to date
         self._memory.mark_changed(group, run)
-        self._consult(group, seam.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
+        self._consult(group, controllers.ChildEnded(run, tuple(row["name"] for row in summary if not row["system"])))
 
     def _check_metric(self, run: str) -> None:
         watched = self._metric_counts.get(run)
@@ -211,7 +210,7 @@ class Groups:
         if len(values) // spec.interval > passed:
             self._metric_counts[run] = (group, spec, len(values) // spec.interval)
             self._memory.mark_changed(group, run)
-            self._consult(group, seam.ChildMetricReported(run, values))
+            self._consult(group, controllers.ChildMetricReported(run, values))
 
     def _order_children(self, run: str) -> None:
         record = self._store.runs.record(run)
@@ -229,13 +228,13 @@ class Groups:
         if decision.submit and self._submit_children(record, decision.submit) and spec.interval:
             self._update(run, spec)  # begins to watch the metric of the new children
 
-    def _submit_children(self, record: RunRecord, orders: Sequence[seam.SubmitChild]) -> bool:
+    def _submit_children(self, record: RunRecord, orders: Sequence[controllers.SubmitChild]) -> bool:
         """Submit children; at the first that the server refuses, consult the controller and return False."""
         assert self._submit is not None
         run = record.id
         created_by = self._store.runs.created_by(run)
         for order in orders:
-            child = seam.child_id(run, order.key)
+            child = controllers.child_id(run, order.key)
             spec = replace(order.spec, parent=run)
             # Later children get the packages of the first that ended, whatever the indexes offer by now.
             basis, lock = self._locks.get(run, (None, None))
@@ -246,7 +245,7 @@ class Groups:
                 raise
             except FootplateError as error:
                 cause = Cause("child_refused", error.message, error.hint)
-                self._consult(run, seam.ChildRefused(order.key, cause))
+                self._consult(run, controllers.ChildRefused(order.key, cause))
                 return False
         return True
 
@@ -265,9 +264,9 @@ class Groups:
             self._tell(run, events.ChildrenFinished())
 
 
-def _id_of(group: str, key: str, children: Mapping[str, seam.Child]) -> str:
+def _id_of(group: str, key: str, children: Mapping[str, controllers.Child]) -> str:
     """Return the run of a child; a child that a client added has its run id as key."""
-    run = seam.child_id(group, key)
+    run = controllers.child_id(group, key)
     return run if run in children else key
 
 

@@ -24,7 +24,7 @@ from footplate.domain.runs.controllers import (
 )
 from footplate.domain.specs import ControllerSpec, EnvironmentSpec, RunSpec
 from footplate.errors import Conflict, InvalidInput, Unavailable
-from footplate.services.orchestration import controllers
+from footplate.services.orchestration import controller_table
 from support.storage_parts.fixtures import journal, log_all
 
 from ..conftest import FakeEngine, House, open_house, run_through
@@ -128,7 +128,7 @@ class Recorder:
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(controllers.CONTROLLERS, "test_recorder", f"{Recorder.__module__}:Recorder")
+    monkeypatch.setitem(controller_table.CONTROLLERS, "test_recorder", f"{Recorder.__module__}:Recorder")
     Recorder.events, Recorder.next = [], GroupDecision()
 
 
@@ -221,7 +221,7 @@ def test_orders_are_carried_out_before_the_next_decision(
     house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two children log at the same time: the decision about the second must not replace the orders for the first."""
-    monkeypatch.setitem(controllers.CONTROLLERS, "test_cancels", f"{Recorder.__module__}:CancelsWhatLogs")
+    monkeypatch.setitem(controller_table.CONTROLLERS, "test_cancels", f"{Recorder.__module__}:CancelsWhatLogs")
     start(house, ControllerSpec("test_cancels", metrics=("loss",), interval=1))
     house.until_launched("g_b")
     slots, text = journal(tmp_path / "journal", lambda opened: log_all(opened, [1.0]))

@@ -7,7 +7,16 @@ import pytest
 from footplate.domain.specs import EnvironmentSpec, GpuRequest
 from footplate.errors import Unavailable
 
-from ....unit.services.orchestration.test_node_kinds import PLAIN, VERSION, WITH_GPU, described, far, join, kept, submit
+from ....unit.services.orchestration.test_node_kind_memory import (
+    PLAIN,
+    VERSION,
+    WITH_GPU,
+    described,
+    far,
+    join,
+    kept,
+    submit,
+)
 from ..conftest import House
 
 __all__ = ["far"]  # fixtures

@@ -1,9 +1,9 @@
 """Assign GPUs to runs: to all nodes of a run at once or to none, in the order of arrival.
 
 If the shape of the nodes is known before a run starts, the queue starts it only when its GPUs are free
-(`services.queues`), and nobody waits here. Otherwise runs wait here, with nodes that they cannot use yet. Nodes report
-their devices when they join. The records of the runs hold the assignments, so a restarted server knows them. On the
-machines, agents hold locks, which also protect devices that processes of a lost node still use.
+(`services.orchestration.queues`), and nobody waits here. Otherwise runs wait here, with nodes that they cannot use yet.
+Nodes report their devices when they join. The records of the runs hold the assignments, so a restarted server knows
+them. On the machines, agents hold locks, which also protect devices that processes of a lost node still use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The controllers of groups by kind. A new kind of group costs one row here and one class (`domain.controllers`)."""
+"""The controllers of groups by kind. A new kind costs one row here and one class (`domain.runs.controllers`)."""
 
 from __future__ import annotations
 
