@@ -10,6 +10,7 @@ The first line of the user's script waits for all of this, and Python compiles t
 and imports only modules that the agent needs as well.
 """
 
+import io
 import os
 import signal
 import sys
@@ -71,8 +72,6 @@ def find_bundle(home: str, endpoint: str, digest: str, token: str) -> str:
 
 def _fetch(endpoint: str, digest: str, token: str) -> bytes:
     """Download the archive and check its digest; retry while the server is away."""
-    import random  # noqa: PLC0415  # a node that has the bundle does not wait for imports that only a download needs
-
     until = time.monotonic() + PATIENCE
     pause = PAUSES[0]
     last = ""
@@ -86,12 +85,13 @@ def _fetch(endpoint: str, digest: str, token: str) -> bytes:
         if reason != last:
             _say(f"waiting for the server at {endpoint}: {reason}")
             last = reason
-        time.sleep(pause * random.uniform(0.5, 1.0))
+        time.sleep(pause * (1 + os.urandom(1)[0] / 255) / 2)
         pause = min(pause * 2, PAUSES[1])
 
 
 def _download(endpoint: str, digest: str, token: str) -> bytes:
-    import hashlib  # noqa: PLC0415  # as above
+    # A node that has the bundle does not wait for imports that only a download needs.
+    import hashlib  # noqa: PLC0415
     import http.client  # noqa: PLC0415
     from urllib.parse import urlsplit  # noqa: PLC0415
 
@@ -135,13 +135,12 @@ def _tls_context() -> Any:
 
 def _unpack(content: bytes, folder: str) -> None:
     """Unpack beside the folder and rename: the folder is complete, even after a power failure, or absent."""
-    import io  # noqa: PLC0415  # as above
-    import shutil  # noqa: PLC0415
-    import tempfile  # noqa: PLC0415
+    import tempfile  # noqa: PLC0415  # as above
     import zipfile  # noqa: PLC0415
 
-    new = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(folder))
-    try:
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=os.path.dirname(folder)) as beside:
+        new = os.path.join(beside, "bundle")
+        os.mkdir(new, 0o700)
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             archive.extractall(new)
         for above, _, names in os.walk(new):
@@ -154,8 +153,6 @@ def _unpack(content: bytes, folder: str) -> None:
             if not os.path.isdir(folder):  # else another agent was faster
                 raise
         _sync(os.path.dirname(folder))
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _sync(path: str) -> None:

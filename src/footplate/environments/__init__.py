@@ -40,10 +40,33 @@ from footplate.domain.values import replace
 from footplate.environments.base import Builder, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import Logins, extract_logins
 from footplate.errors import InvalidInput
+from footplate.lazy import Deferred
 
-if TYPE_CHECKING:  # an agent starts sooner without these
+if TYPE_CHECKING:
+    from footplate.domain import specs
     from footplate.domain.records import BuiltView
     from footplate.domain.specs import EnvironmentSpec
+    from footplate.environments import (
+        adaptations,
+        built_environments,
+        existing,
+        index_policy,
+        lock_cache,
+        torch_builds,
+    )
+    from footplate.environments.containers import availability, container_builder
+    from footplate.environments.curated import substitutes
+else:  # agents only build, and most servers resolve without some of these
+    specs = Deferred("footplate.domain.specs")
+    adaptations = Deferred("footplate.environments.adaptations")
+    built_environments = Deferred("footplate.environments.built_environments")
+    existing = Deferred("footplate.environments.existing")
+    index_policy = Deferred("footplate.environments.index_policy")
+    lock_cache = Deferred("footplate.environments.lock_cache")
+    torch_builds = Deferred("footplate.environments.torch_builds")
+    availability = Deferred("footplate.environments.containers.availability")
+    container_builder = Deferred("footplate.environments.containers.container_builder")
+    substitutes = Deferred("footplate.environments.curated.substitutes")
 
 _REGISTRY = {
     "existing": ("footplate.environments.existing", "ExistingBuilder"),
@@ -73,13 +96,9 @@ def resolve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, refresh
         settings = replace(settings, logins=Logins({**settings.logins.by_address, **logins.by_address}))
     say = settings.logins.listen(say)
     if settings.indexes != ("any",):
-        from footplate.environments import index_policy  # noqa: PLC0415  # lazy: most servers restrict nothing
-
         index_policy.check(spec, settings.indexes)
     if not spec.options.get("docker"):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
-    from footplate.environments.containers import availability  # noqa: PLC0415  # lazy: most runs need no container
-
     if spec.builder == "container" or not availability.is_asked_for(spec):
         return _resolve_as(spec.builder, spec, settings, say, refresh)
     why = availability.why_not(spec, settings)
@@ -102,9 +121,6 @@ def _resolve_as(name: str, spec: EnvironmentSpec, settings: ResolverSettings, sa
     builder = load(name)
     if name == "existing":  # nothing to resolve, and nothing to keep
         return _with_mpi(spec, builder.lock(spec, settings, say), settings, say, refresh)
-    # Lazy: a server that only uses existing interpreters loads none of this.
-    from footplate.environments import lock_cache, torch_builds  # noqa: PLC0415  # see above
-    from footplate.environments.curated import substitutes  # noqa: PLC0415  # see above
 
     def lock_once(variant: EnvironmentSpec) -> Lock:
         return torch_builds.prefer_cpu(variant, settings, say, lambda each: builder.lock(each, settings, say))
@@ -136,14 +152,11 @@ def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say
     """Add Open MPI to the lock of an existing interpreter, for a run over MPI where there is none."""
     if not spec.options.get(MPI):
         return lock
-    from footplate.domain.specs import EnvironmentSpec  # noqa: PLC0415  # lazy: only for runs over MPI
-    from footplate.environments import existing  # noqa: PLC0415  # see above
-    from footplate.environments.adaptations import OPEN_MPI  # noqa: PLC0415  # see above
-
     if settings.node.mpi if settings.node else existing.has_mpi(str(lock.content["interpreter"])):
         return lock
     try:
-        brought = _resolve_as("venv", EnvironmentSpec(builder="venv", requirements=(OPEN_MPI,)), settings, say, refresh)
+        open_mpi = specs.EnvironmentSpec(builder="venv", requirements=(adaptations.OPEN_MPI,))
+        brought = _resolve_as("venv", open_mpi, settings, say, refresh)
     except InvalidInput as error:
         warning = f"there is no MPI beside the interpreter or on this machine, and none on the index: {error.message}"
         return replace(lock, warnings=(*lock.warnings, warning))
@@ -152,11 +165,7 @@ def _with_mpi(spec: EnvironmentSpec, lock: Lock, settings: ResolverSettings, say
 
 def remove(view: BuiltView) -> bool:
     """Remove a built environment, unless it is being built again; return whether it was removed."""
-    from footplate.environments import built_environments  # noqa: PLC0415  # lazy, as above
-
     folder = Path(view.path)
     if view.builder != "container":
         return built_environments.remove(folder)
-    from footplate.environments.containers import container_builder  # noqa: PLC0415  # lazy, as above
-
     return built_environments.remove(folder, lambda: container_builder.forget(folder))

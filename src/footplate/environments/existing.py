@@ -18,9 +18,18 @@ from footplate.domain.values import replace
 from footplate.environments.base import OLDEST, Interpreter, ResolverSettings, Say, make_lock
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.errors import Broken, InvalidInput
+from footplate.lazy import Deferred
 
-if TYPE_CHECKING:  # an agent starts sooner without it
+if TYPE_CHECKING:
+    import shutil
+    import subprocess
+
     from footplate.domain.specs import EnvironmentSpec
+    from footplate.environments import venv
+else:  # an agent starts sooner without them: only runs over MPI, bare names and new interpreters need them
+    shutil = Deferred("shutil")
+    subprocess = Deferred("subprocess")
+    venv = Deferred("footplate.environments.venv")
 
 _PROBE = "import sys; print('%d.%d' % sys.version_info[:2])"
 _HINT = (
@@ -42,14 +51,15 @@ class ExistingBuilder:
         named = str(lock.content["interpreter"])
         path = _find(named)
         if path is None:
-            raise InvalidInput(f"there is no Python interpreter {named!r} on this machine ({_host()})", _HINT)
+            raise InvalidInput(
+                f"there is no Python interpreter {named!r} on this machine ({os.uname().nodename})", _HINT
+            )
         if not os.path.isfile(path) or not os.access(path, os.X_OK):
             raise InvalidInput(f"{path} is not an executable program", _HINT)
         _see_it_run(path, root)
         interpreter = Interpreter((path,), _conda_variables(path))
-        return (
-            interpreter if MPI not in lock.content or has_mpi(path) else _with_mpi(interpreter, lock, root, say, logins)
-        )
+        brings_mpi = MPI in lock.content and not has_mpi(path)
+        return _with_mpi(interpreter, lock, root, say, logins) if brings_mpi else interpreter
 
 
 def has_mpi(interpreter: str) -> bool:
@@ -59,9 +69,7 @@ def has_mpi(interpreter: str) -> bool:
 
 
 def _with_mpi(interpreter: Interpreter, lock: Lock, root: Path, say: Say, logins: Logins) -> Interpreter:
-    from footplate.environments.venv import VenvBuilder  # noqa: PLC0415  # only for runs over MPI
-
-    brought = VenvBuilder().build(make_lock(VenvBuilder.name, lock.content[MPI]), root, say, logins)
+    brought = venv.VenvBuilder().build(make_lock(venv.VenvBuilder.name, lock.content[MPI]), root, say, logins)
     prefix = brought.variables["OPAL_PREFIX"]
     return replace(
         interpreter, variables={**interpreter.variables, "OPAL_PREFIX": prefix}, programs=(os.path.join(prefix, "bin"),)
@@ -74,8 +82,6 @@ def _find(named: str) -> str | None:
     if os.sep in named:
         path = os.path.abspath(os.path.expanduser(named))
         return path if os.path.exists(path) else None
-    import shutil  # noqa: PLC0415  # a bare name is rare, and this import is not cheap
-
     return shutil.which(named)
 
 
@@ -85,10 +91,6 @@ def _conda_variables(path: str) -> dict[str, str]:
     if not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return {}
     return {"CONDA_PREFIX": prefix, "CONDA_DEFAULT_ENV": prefix, "CONDA_SHLVL": "1"}
-
-
-def _host() -> str:
-    return os.uname().nodename
 
 
 def _see_it_run(path: str, root: Path) -> None:
@@ -109,8 +111,6 @@ def _see_it_run(path: str, root: Path) -> None:
 
 
 def _ask_version(path: str) -> tuple[int, int]:
-    import subprocess  # noqa: PLC0415  # only for an interpreter that is new here
-
     try:
         done = subprocess.run(
             [path, "-I", "-S", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=False, errors="replace",

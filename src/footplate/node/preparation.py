@@ -24,11 +24,15 @@ from footplate.node.node_directory import NodeFolder, bundle_folder, cache_home,
 
 if TYPE_CHECKING:
     import shutil
+    import tempfile
+    import zipfile
 
     from footplate.environments import tensorflow1_check
     from footplate.node.delivery import checkpoints
 else:  # most runs need none of them
     shutil = Deferred("shutil")
+    tempfile = Deferred("tempfile")
+    zipfile = Deferred("zipfile")
     tensorflow1_check = Deferred("footplate.environments.tensorflow1_check")
     checkpoints = Deferred("footplate.node.delivery.checkpoints")
 
@@ -151,9 +155,6 @@ def _libc() -> tuple[int, int]:
 
 def _unpack(archive: str, place: str) -> None:
     """Unpack beside the place and rename: other agents may do the same."""
-    import tempfile  # noqa: PLC0415  # only a node that lacks a tool needs these
-    import zipfile  # noqa: PLC0415
-
     os.makedirs(os.path.dirname(place), exist_ok=True)
     new = tempfile.mkdtemp(prefix=".new-", dir=os.path.dirname(place))
     try:

@@ -18,10 +18,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from footplate import environ
 from footplate.backoff import Backoff
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    import ctypes
+
+    import psutil
+else:
+    ctypes = Deferred("ctypes")  # takes milliseconds: used when the ranks are already starting
+    psutil = Deferred("psutil")  # only on systems without /proc; never before the first line of a script
 
 MACHINERY = environ.AGENT
 """Set in servers, nurseries, agents and programs that they start for themselves; never in ranks."""
@@ -63,8 +72,6 @@ def look(pid: int) -> Process | None:
 
 
 def _look_with_psutil(pid: int) -> Process | None:
-    import psutil  # noqa: PLC0415  # only on systems without /proc; never before the first line of a script
-
     try:
         process = psutil.Process(pid)
         zombie = process.status() == psutil.STATUS_ZOMBIE
@@ -107,8 +114,6 @@ def everyone() -> dict[int, Process]:
 def _pids() -> list[int]:
     if _HAS_PROC:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    import psutil  # noqa: PLC0415  # as above
-
     return psutil.pids()
 
 
@@ -313,8 +318,6 @@ def adopting_nobody() -> Generator[None, None, None]:
 
 
 def _set_subreaper(on: bool) -> bool:
-    import ctypes  # noqa: PLC0415  # takes milliseconds: called when the ranks are already starting
-
     try:
         return ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) == 0
     except (OSError, AttributeError):

@@ -5,16 +5,23 @@ The sampler has its own thread and its own journal, which is shipped like any ot
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate.job.journal import Journal
+from footplate.lazy import Deferred
 from footplate.node import gpus, host_info, process_tree
 from footplate.node.log import say
 from footplate.node.node_directory import see_installed_packages
+
+if TYPE_CHECKING:
+    import psutil
+else:  # it is in site-packages, which agents have on their path only when they need it
+    psutil = Deferred("psutil")
 
 OFTEN_SECONDS, SELDOM_SECONDS = 1.0, 5.0
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -77,26 +84,24 @@ def _pause(elapsed: float) -> float:
     return min(max(OFTEN_SECONDS, elapsed / 10), SELDOM_SECONDS)
 
 
-def preload() -> Any:
-    """Import psutil, which is in site-packages: agents start without them on their path."""
+def preload() -> None:
+    """Import psutil."""
     see_installed_packages()
-    import psutil  # noqa: PLC0415  # lazy: see above
-
-    return psutil
+    importlib.import_module("psutil")
 
 
 class _Machine:
     def __init__(self, disk: str) -> None:
-        self._psutil = psutil = preload()
+        preload()
         self._disk = disk
         psutil.cpu_percent()  # from here on each call returns the use since the last one
         self._before = self._counters()
 
     def sample(self) -> dict[str, float]:
-        memory = self._psutil.virtual_memory()
-        space = self._psutil.disk_usage(self._disk)
+        memory = psutil.virtual_memory()
+        space = psutil.disk_usage(self._disk)
         values = {
-            "cpu_percent": self._psutil.cpu_percent(),
+            "cpu_percent": psutil.cpu_percent(),
             "memory_used_bytes": memory.total - memory.available,
             "memory_percent": memory.percent,
             "disk_free_bytes": space.free,
@@ -106,7 +111,8 @@ class _Machine:
 
     def _counters(self) -> dict[str, int]:
         """Return the kernel's counters, which count since the boot of the machine."""
-        disk, network = self._psutil.disk_io_counters(), self._psutil.net_io_counters()
+        disk = psutil.disk_io_counters()
+        network: Any = psutil.net_io_counters()  # None, whatever its type says, on a machine without a network
         counts: dict[str, int] = {}
         if disk is not None:
             counts.update(disk_read_bytes=disk.read_bytes, disk_write_bytes=disk.write_bytes)

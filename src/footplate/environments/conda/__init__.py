@@ -31,10 +31,14 @@ from footplate.errors import InvalidInput
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
-    from footplate.environments.conda import channels, mapping
+    from footplate.environments.conda import channels, mapping, prefixes, solving
 else:
     # Only locking needs these: agents, which only build, do not load an HTTP client.
-    channels, mapping = (Deferred(f"footplate.environments.conda.{name}") for name in ("channels", "mapping"))
+    channels = Deferred("footplate.environments.conda.channels")
+    mapping = Deferred("footplate.environments.conda.mapping")
+    # These need the extra `conda`.
+    prefixes = Deferred("footplate.environments.conda.prefixes")
+    solving = Deferred("footplate.environments.conda.solving")
 
 STORE = ".conda"
 PACKAGES = f"{STORE}/packages"
@@ -60,8 +64,6 @@ class CondaBuilder:
                 f"the environment {lock.digest[:12]} contains conda packages, and this machine has no py-rattler",
                 "install it beside Footplate: pip install 'footplate[conda]'",
             )
-        from footplate.environments.conda import prefixes  # noqa: PLC0415  # lazy: it needs the extra `conda`
-
         return prefixes.build(lock, root, say, logins)
 
 
@@ -83,8 +85,6 @@ def why_mapped(spec: EnvironmentSpec, settings: ResolverSettings) -> str | None:
 
 def solve(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str | None = None) -> Lock:
     """Lock packages from their channels, for this version of the GNU C library if `libc` is given."""
-    from footplate.environments.conda import solving  # noqa: PLC0415  # lazy: it needs the extra `conda`
-
     return solving.lock(spec, settings, say, libc)
 
 
