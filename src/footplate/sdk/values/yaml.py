@@ -24,12 +24,8 @@ class YamlError(UserErrorException):
 
 def loads(text: str, name: str = "the YAML text") -> Any:
     """Return the data in `text`: mappings with text keys, lists, texts, numbers, booleans and None."""
-    yaml = _format()
     try:
-        return yaml.load(text)
-    except yaml.InvalidYaml as error:
-        where = f"line {error.line}, column {error.column} of {name}"
-        raise YamlError(f"{where}: {error.problem}", error.line, error.column, hint=error.hint) from None
+        return _format().load(text, name)
     except RecursionError:
         raise YamlError(f"{name} is nested too deeply to be read", hint="is it the right file?") from None
 
@@ -48,11 +44,7 @@ def load_file(path: str) -> Any:
 
 def dumps(data: Any) -> str:
     """Return the data as YAML that every YAML 1.1 reader reads as the same data; keys keep their order."""
-    yaml = _format()
-    try:
-        return yaml.dump(data)
-    except yaml.InvalidYaml as error:
-        raise YamlError(error.problem, hint=error.hint) from None
+    return _format().dump(data)
 
 
 def _format() -> ModuleType:

@@ -12,6 +12,8 @@ import yaml
 from yaml.constructor import ConstructorError
 from yaml.reader import ReaderError
 
+from footplate.sdk.values.yaml import YamlError
+
 _TAG = "tag:yaml.org,2002:"
 _NUMBERS = (f"{_TAG}int", f"{_TAG}float")
 _CONSTRUCTED = (None, f"{_TAG}null", f"{_TAG}bool", f"{_TAG}str")
@@ -28,30 +30,23 @@ _HINTS = {
 _WRITABLE = "use texts, numbers, booleans, None, and lists and mappings of them"
 
 
-class InvalidYaml(Exception):
-    """A problem, with its position in the text (counted from 1) and a hint."""
-
-    def __init__(self, problem: str, hint: str, line: int = 0, column: int = 0) -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
-        self.line = line
-        self.column = column
-
-
-def load(text: str) -> Any:
+def load(text: str, name: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except yaml.MarkedYAMLError as error:
         problem = error.problem or str(error)
         hint = next((hint for part, hint in _HINTS.items() if part in problem), "put the text in quotes")
         mark = error.problem_mark or error.context_mark
-        raise InvalidYaml(problem, hint, mark.line + 1 if mark else 0, mark.column + 1 if mark else 0) from None
+        raise _error_at(name, mark.line + 1 if mark else 0, mark.column + 1 if mark else 0, problem, hint) from None
     except ReaderError as error:
         before = text[: error.position]
         problem = f"the character {text[error.position]!r} is not allowed"
         position = before.count("\n") + 1, len(before) - before.rfind("\n")
-        raise InvalidYaml(problem, 'write it as "\\x…" in double quotes', *position) from None
+        raise _error_at(name, *position, problem, 'write it as "\\x…" in double quotes') from None
+
+
+def _error_at(name: str, line: int, column: int, problem: str, hint: str) -> YamlError:
+    return YamlError(f"line {line}, column {column} of {name}: {problem}", line, column, hint)
 
 
 def dump(data: Any) -> str:
@@ -128,10 +123,10 @@ def _plain(data: Any) -> Any:
     for kind in (str, int, float):
         if isinstance(data, kind):
             return kind(data)
-    raise InvalidYaml(f"{data!r} cannot be written as YAML", _WRITABLE)
+    raise YamlError(f"{data!r} cannot be written as YAML", hint=_WRITABLE)
 
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise InvalidYaml(f"the key {key!r} is not a text", "use str(key)")
+        raise YamlError(f"the key {key!r} is not a text", hint="use str(key)")
     return str(key)
