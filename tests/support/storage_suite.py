@@ -218,12 +218,12 @@ class RegistryTests(StorageFixtures):
             store.environments.register(WORKSPACE, "env", {"a": number}, 10.0)
         store.environments.register(WORKSPACE, "other", {}, 10.0)
         store.environments.set_labels(WORKSPACE, "env", "1", ["tested", ODD])
-        assert store.environments.labelled(WORKSPACE, "env", ODD).version == "1"
+        assert store.environments.get_by_label(WORKSPACE, "env", ODD).version == "1"
         store.environments.set_labels(WORKSPACE, "env", "2", ["tested"])
-        assert store.environments.labelled(WORKSPACE, "env", "tested").definition == {"a": 2}
-        assert store.environments.labelled(WORKSPACE, "env", ODD).version == "1"
+        assert store.environments.get_by_label(WORKSPACE, "env", "tested").definition == {"a": 2}
+        assert store.environments.get_by_label(WORKSPACE, "env", ODD).version == "1"
         with pytest.raises(NotFound, match="'tested'"):
-            store.environments.labelled(WORKSPACE, "other", "tested")
+            store.environments.get_by_label(WORKSPACE, "other", "tested")
         with pytest.raises(NotFound, match="version '3'"):
             store.environments.set_labels(WORKSPACE, "env", "3", ["tested"])
 

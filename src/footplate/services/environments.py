@@ -33,7 +33,7 @@ class EnvironmentService:
 
     def get(self, workspace: str, name: str, version: str | None, label: str | None = None) -> EnvironmentView:
         if label is not None:
-            return self._store.environments.labelled(workspace, name, label)
+            return self._store.environments.get_by_label(workspace, name, label)
         return self._store.environments.get(workspace, name, version)
 
     def label(self, workspace: str, name: str, version: str, labels: Sequence[str]) -> EnvironmentView:

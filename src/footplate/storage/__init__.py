@@ -5,7 +5,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 
 - `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
 - `workspaces`, `runs`, `recent_records`, `queries/`, `run_keys`, `labels`: runs and how to find them.
-- `files`, `logs`: files of runs, and logs as they grow.
+- `run_files`, `logs`: files of runs, and logs as they grow.
 - `object_records`: blobs whose content is in an object store.
 - `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.

@@ -12,12 +12,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, CursorResult, Engine, Table, create_engine, event, select
+from sqlalchemy import Column, Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -47,6 +47,16 @@ class Database:
     def read(self) -> Generator[Connection, None, None]:
         with translated(), self.engine.connect() as connection:
             yield connection
+
+    def all(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+        """Return the rows of a query, which is a transaction of its own."""
+        with self.read() as connection:
+            return connection.execute(query, values).all()
+
+    def one(self, query: Executable, values: Mapping[str, Any] | None = None) -> Row[Any] | None:
+        """Return the only row of a query, None without one."""
+        with self.read() as connection:
+            return connection.execute(query, values).one_or_none()
 
     @contextmanager
     def write(self) -> Generator[Connection, None, None]:
@@ -133,13 +143,14 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
     """Switch, or find that it is done. SQLite fails at once where two connections would wait for each other."""
-    until, pauses = time.monotonic() + _BUSY_MILLISECONDS / 1000, backoff.Backoff(0.005, 0.5, jitter=0.5)
+    deadline = time.monotonic() + _BUSY_MILLISECONDS / 1000
+    pauses = backoff.Backoff(0.005, 0.5, jitter=0.5)
     while True:
         try:
             cursor.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() >= until:
+            if "locked" not in str(error) or time.monotonic() >= deadline:
                 raise
         pauses.wait()
 

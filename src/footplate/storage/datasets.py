@@ -37,14 +37,16 @@ class DatasetTable:
         """
         with self._database.write() as connection:
             version = self._versions.take(connection, view.workspace, view.name) if view.name else None
-            known = self._known(connection, request, view, new_version)
-            if known is None:
+            existing = self._find_same(connection, request, view, new_version)
+            if existing is None:
                 return self._insert(connection, request, replace(view, version=version))
             if view.name:
                 self._versions.give_back(connection, view.workspace, view.name)
-            return known
+            return existing
 
-    def _known(self, connection: Connection, request: str, view: DatasetView, new_version: bool) -> DatasetView | None:
+    def _find_same(
+        self, connection: Connection, request: str, view: DatasetView, new_version: bool
+    ) -> DatasetView | None:
         """Return the dataset of this request. Called after `take`, where a concurrent retry waits on PostgreSQL."""
         c = datasets.c
         of_request = select(datasets).where(c.workspace == view.workspace, c.request == request)
@@ -80,7 +82,7 @@ class DatasetTable:
     def get(self, workspace: str, name: str, version: int | None = None) -> DatasetView:
         """Return the given version, or the latest."""
         with self._database.read() as connection:
-            return views(connection, [_named(connection, workspace, name, version)])[0]
+            return views(connection, [_find(connection, workspace, name, version)])[0]
 
     def list(
         self, workspace: str, name: str | None = None, tags: Pairs = (), latest: bool = False
@@ -142,7 +144,7 @@ def _latest(connection: Connection, workspace: str, name: str | None) -> Row[Any
     return connection.execute(select(datasets).where(*where).order_by(c.version.desc()).limit(1)).one_or_none()
 
 
-def _named(connection: Connection, workspace: str, name: str, version: int | None) -> Row[Any]:
+def _find(connection: Connection, workspace: str, name: str, version: int | None) -> Row[Any]:
     c = datasets.c
     if version is None:
         row = _latest(connection, workspace, name)

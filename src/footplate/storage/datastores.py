@@ -55,22 +55,22 @@ class Datastores:
             if replace:
                 statement = self._database.insert(datastores).values(**row)
                 connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
-            elif not self._database.insert_new(connection, datastores, **row) and not self._is(view, credentials):
+            elif not self._database.insert_new(connection, datastores, **row) and not self._has(view, credentials):
                 raise Conflict(
                     f"datastore {view.name!r} exists and is another one",
                     "choose another name, or replace it: overwrite=True, --overwrite",
                 )
         return self.get(view.workspace, view.name)
 
-    def _is(self, view: DatastoreView, credentials: dict[str, Any]) -> bool:
-        known = self.get(view.workspace, view.name)
-        same = (known.kind, known.location, known.options) == (view.kind, view.location, view.options)
-        return same and self.access(view.workspace, view.name).credentials == credentials
+    def _has(self, view: DatastoreView, credentials: dict[str, Any]) -> bool:
+        stored = self.get(view.workspace, view.name)
+        is_same = (stored.kind, stored.location, stored.options) == (view.kind, view.location, view.options)
+        return is_same and self.access(view.workspace, view.name).credentials == credentials
 
     def get(self, workspace: str, name: str) -> DatastoreView:
         default = self.default(workspace)
         if name in BUILT_IN_DATASTORES:
-            return self._built_in(workspace, name, default)
+            return self._view_built_in(workspace, name, default)
         row = self._row(workspace, name)
         if row is None:
             raise _no_datastore(name)
@@ -106,11 +106,10 @@ class Datastores:
     def list(self, workspace: str) -> builtins.list[DatastoreView]:
         """List datastores by name, with the built-in ones."""
         default = self.default(workspace)
-        with self._database.read() as connection:
-            rows = connection.execute(select(datastores).where(datastores.c.workspace == workspace)).all()
-        found = [_view(row, default) for row in rows]
-        found += [self._built_in(workspace, name, default) for name in BUILT_IN_DATASTORES]
-        return sorted(found, key=lambda view: view.name)
+        rows = self._database.all(select(datastores).where(datastores.c.workspace == workspace))
+        views = [_view(row, default) for row in rows]
+        views += [self._view_built_in(workspace, name, default) for name in BUILT_IN_DATASTORES]
+        return sorted(views, key=lambda view: view.name)
 
     def delete(self, workspace: str, name: str) -> None:
         """Forget a datastore; its data stays. If it was the default, the built-in one becomes the default again."""
@@ -155,10 +154,9 @@ class Datastores:
 
     def _row(self, workspace: str, name: str) -> Row[Any] | None:
         c = datastores.c
-        with self._database.read() as connection:
-            return connection.execute(select(datastores).where(c.workspace == workspace, c.name == name)).one_or_none()
+        return self._database.one(select(datastores).where(c.workspace == workspace, c.name == name))
 
-    def _built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
+    def _view_built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
         spec = self._place(workspace, name)
         secret = bool(spec.credentials)
         return DatastoreView(workspace, name, spec.kind, spec.location, secret, is_default=name == default)

@@ -41,17 +41,17 @@ class LabelTable:
     def __init__(self, table: Table, owner: str) -> None:
         self.table = table
         self.owner = table.c[owner]
-        found = select(self.owner, table.c.kind, table.c.name, table.c.value)
-        self._of_owners = found.where(self.owner.in_(bindparam("owners", expanding=True)))
+        query = select(self.owner, table.c.kind, table.c.name, table.c.value)
+        self._of_owners = query.where(self.owner.in_(bindparam("owners", expanding=True)))
         self._insert = insert(table)
 
     def of(self, connection: Connection, owners: Iterable[int]) -> dict[int, Found]:
         """Return the labels of all these owners, in one query, by name."""
-        found: dict[int, Found] = defaultdict(Found.nothing)
+        labels: dict[int, Found] = defaultdict(Found.nothing)
         rows = connection.execute(self._of_owners, {"owners": list(owners)}).all()
         for owner, kind, name, value in sorted(rows, key=lambda row: row[2]):
-            found[owner].of_kind(kind)[name] = value
-        return found
+            labels[owner].of_kind(kind)[name] = value
+        return labels
 
     def change(
         self,
@@ -63,9 +63,9 @@ class LabelTable:
         **fixed: Any,
     ) -> None:
         """Set and remove tags, and add properties. The caller holds the owner's row."""
-        gone = {*(tags or {}), *remove_tags}
-        if gone:
-            self._remove(connection, owner, TAG, gone)
+        replaced = {*(tags or {}), *remove_tags}
+        if replaced:
+            self._remove(connection, owner, TAG, replaced)
         self._add(connection, owner, TAG, tags or {}, fixed)
         self._add(connection, owner, PROPERTY, self._new_properties(connection, owner, properties or {}), fixed)
 
@@ -89,29 +89,29 @@ class LabelTable:
             self._add(connection, owner, PARAMETER, values, fixed)
 
     def move_aliases(
-        self, connection: Connection, owner: int, others: ScalarSelect[int], new: Iterable[str], gone: Iterable[str]
+        self, connection: Connection, owner: int, others: ScalarSelect[int], new: Iterable[str], removed: Iterable[str]
     ) -> None:
         """Give the owner the aliases `new`, which the other owners lose, and take away `gone` from it.
 
         The caller holds a lock for all of them.
         """
         c = self.table.c
-        self._remove(connection, owner, ALIAS, gone)
+        self._remove(connection, owner, ALIAS, removed)
         names = list(new)
         connection.execute(delete(self.table).where(self.owner.in_(others), c.kind == ALIAS, c.name.in_(names)))
         self._add(connection, owner, ALIAS, dict.fromkeys(names), {})
 
-    def _new_properties(self, connection: Connection, owner: int, wanted: Mapping[str, str]) -> dict[str, str]:
-        if not wanted:
+    def _new_properties(self, connection: Connection, owner: int, properties: Mapping[str, str]) -> dict[str, str]:
+        if not properties:
             return {}
         have = self.of(connection, [owner])[owner].properties
-        for name, value in wanted.items():
+        for name, value in properties.items():
             if name in have and have[name] != value:
                 raise Conflict(
                     f"property {name!r} is {have[name]!r} and cannot become {value!r}",
                     "properties are written once; use a tag for what changes",
                 )
-        return {name: value for name, value in wanted.items() if name not in have}
+        return {name: value for name, value in properties.items() if name not in have}
 
     def _remove(self, connection: Connection, owner: int, kind: str, names: Iterable[str]) -> None:
         c = self.table.c
@@ -145,8 +145,8 @@ class LabelTable:
 
     def exists_for(self, owner: ColumnElement[Any], kind: str, name: str, value: str | None) -> ColumnElement[bool]:
         """Build a condition that is evaluated per owner. EXISTS would make PostgreSQL begin with all the labels."""
-        found = select(self.owner).where(self.owner == owner, *self.matches(kind, name, value))
-        return found.correlate_except(self.table).scalar_subquery().is_not(None)
+        query = select(self.owner).where(self.owner == owner, *self.matches(kind, name, value))
+        return query.correlate_except(self.table).scalar_subquery().is_not(None)
 
 
 def _head(value: str | None) -> str | None:

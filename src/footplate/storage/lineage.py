@@ -26,8 +26,8 @@ class LineageTable:
         """Record that a run read or wrote a dataset; the same relation again changes nothing."""
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
-            (found,) = traced(connection, [dataset]).values()
-            for each in found if role == READ else found[:1]:
+            (versions,) = trace(connection, [dataset]).values()
+            for each in versions if role == READ else versions[:1]:
                 self._database.insert_new(connection, run_datasets, run=key, role=role, name=name, dataset=each)
 
     def of_run(self, run: str) -> list[DataUse]:
@@ -39,13 +39,11 @@ class LineageTable:
         return self._uses(_USES.where(datasets.c.id == dataset).order_by(runs.c.key.desc()))
 
     def models_of_dataset(self, dataset: str) -> list[ModelUse]:
-        with self._database.read() as connection:
-            found = connection.execute(_MODEL_USES.where(datasets.c.id == dataset).order_by(models.c.key.desc())).all()
-        return [ModelUse(*row) for row in found]
+        rows = self._database.all(_MODEL_USES.where(datasets.c.id == dataset).order_by(models.c.key.desc()))
+        return [ModelUse(*row) for row in rows]
 
     def _uses(self, query: Select[Any, Any, Any, Any, Any, Any, Any, Any]) -> list[DataUse]:
-        with self._database.read() as connection:
-            return [DataUse(*row) for row in connection.execute(query).all()]
+        return [DataUse(*row) for row in self._database.all(query)]
 
 
 _USES = (
@@ -68,15 +66,15 @@ _MODEL_USES = (
 )
 
 
-def traced(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
+def trace(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
     """Return the keys of these datasets, each followed by those of the versions that it was derived from: a run that
     reads a part of a version has read that version. An unknown id is refused by name.
     """
-    wanted = list(dict.fromkeys(ids))
+    unique_ids = list(dict.fromkeys(ids))
     c = datasets.c
-    query = select(c.id, c.key, c.workspace, c.definition).where(c.id.in_(wanted))
-    rows = {row.id: row for row in connection.execute(query).all()} if wanted else {}
-    missing = next((id for id in wanted if id not in rows), None)
+    query = select(c.id, c.key, c.workspace, c.definition).where(c.id.in_(unique_ids))
+    rows = {row.id: row for row in connection.execute(query).all()} if unique_ids else {}
+    missing = next((id for id in unique_ids if id not in rows), None)
     if missing is not None:
         raise InvalidInput(f"there is no dataset with the id {missing[:100]!r}", "see: footplate data list")
     return {id: [row.key, *_origins(connection, row)] for id, row in rows.items()}
@@ -84,20 +82,21 @@ def traced(connection: Connection, ids: Iterable[str]) -> dict[str, list[int]]:
 
 def _origins(connection: Connection, row: Any) -> list[int]:
     """Follow derivations; an unknown id, or one of another workspace, ends the trace."""
-    c, found = datasets.c, list[int]()
+    c = datasets.c
+    keys: list[int] = []
     while origin := origin_of(row.definition):
         query = select(c.key, c.workspace, c.definition).where(c.id == origin, c.workspace == row.workspace)
         row = connection.execute(query).one_or_none()
         if row is None:
             break
-        found.append(row.key)
-    return found
+        keys.append(row.key)
+    return keys
 
 
 def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput]) -> None:
     """Record the datasets that a new run reads, in the transaction that creates the run."""
     named = [(each.name, each.dataset) for each in inputs if each.dataset is not None]
-    keys = traced(connection, [dataset for _, dataset in named])
+    keys = trace(connection, [dataset for _, dataset in named])
     rows = [
         {"run": run, "role": READ, "name": name, "dataset": key} for name, dataset in named for key in keys[dataset]
     ]
@@ -106,11 +105,11 @@ def record_inputs(connection: Connection, run: int, inputs: Sequence[DataInput])
 
 
 def record_model(
-    database: Database, connection: Connection, model: int, run: str | None, given: Sequence[tuple[str, str]]
+    database: Database, connection: Connection, model: int, run: str | None, purposes: Sequence[tuple[str, str]]
 ) -> None:
     """Record the datasets behind a new model: those `given` as (purpose, id), and those that its run has read."""
-    keys = traced(connection, [dataset for _, dataset in given])
-    lines = [(purpose, key) for purpose, dataset in given for key in keys[dataset]]
+    keys = trace(connection, [dataset for _, dataset in purposes])
+    lines = [(purpose, key) for purpose, dataset in purposes for key in keys[dataset]]
     if run is not None:
         c = run_datasets.c
         read = select(c.name, c.dataset).join(runs, runs.c.key == c.run).where(runs.c.id == run, c.role == READ)
@@ -122,15 +121,16 @@ def record_model(
 
 def forget_samples(connection: Connection, model: int, purposes: Sequence[str]) -> None:
     """Remove the samples of a model that are about to be replaced."""
-    c, replaced = model_datasets.c, [each for each in purposes if each in (SAMPLE_INPUT, SAMPLE_OUTPUT)]
+    c = model_datasets.c
+    replaced = [each for each in purposes if each in (SAMPLE_INPUT, SAMPLE_OUTPUT)]
     if replaced:
         connection.execute(delete(model_datasets).where(c.model == model, c.purpose.in_(replaced)))
 
 
 def uses_of_models(connection: Connection, keys: Sequence[int]) -> dict[int, list[ModelUse]]:
     """Return the datasets behind these models, in one query."""
-    found: dict[int, list[ModelUse]] = {key: [] for key in keys}
+    uses: dict[int, list[ModelUse]] = {key: [] for key in keys}
     query = _MODEL_USES.add_columns(models.c.key).where(models.c.key.in_(keys))
     for *use, key in connection.execute(query.order_by(model_datasets.c.purpose)).all() if keys else ():
-        found[key].append(ModelUse(*use))
-    return found
+        uses[key].append(ModelUse(*use))
+    return uses

@@ -46,7 +46,8 @@ class Logs:
                 aside = self._runs / run / "aside" / f"{os.getpid()}-{id(data)}"
                 if offset == 0:
                     self._times(run, path).unlink(missing_ok=True)
-                before, size = offset, append_files.replace(file, aside, offset, data)
+                before = offset
+                size = append_files.replace(file, aside, offset, data)
             else:
                 size = append_files.append(file, offset, data)
             if size > before:
@@ -86,13 +87,13 @@ class Logs:
     def list(self, run: str) -> builtins.list[FileView]:
         """List logs by path."""
         root = self._root(run)
-        found: builtins.list[FileView] = []
+        files: builtins.list[FileView] = []
         for folder, _, names in os.walk(root):
             for name in names:
                 file = os.path.join(folder, name)
                 about = os.stat(file)
-                found.append(FileView(os.path.relpath(file, root), about.st_size, None, about.st_mtime))
-        return sorted(found, key=lambda file: file.path)
+                files.append(FileView(os.path.relpath(file, root), about.st_size, None, about.st_mtime))
+        return sorted(files, key=lambda file: file.path)
 
     def totals(self, run: str) -> tuple[int, int]:
         """Return how many logs Footplate itself keeps of the run, and their bytes. Neither ever shrinks."""

@@ -36,12 +36,12 @@ class Models:
             version = self._versions.take(connection, view.workspace, view.name)
             c = models.c
             # Looked up after taking the version: on PostgreSQL a concurrent retry of this request waits there.
-            known = connection.execute(
+            existing = connection.execute(
                 select(models).where(c.workspace == view.workspace, c.request == key)
             ).one_or_none()
-            if known is not None:
+            if existing is not None:
                 self._versions.give_back(connection, view.workspace, view.name)
-                return _views(connection, [known])[0]
+                return _views(connection, [existing])[0]
             values = {name: getattr(view, name) for name in _PLAIN}
             values.update(files=to_json(view.files), resources=view.resources, options=view.options)
             values.update(version=version, request=key)
@@ -105,11 +105,12 @@ class Models:
             if aliases:
                 self._versions.lock(connection, workspace, name)
             row = _row(connection, workspace, name, version, lock=True)
-            key, merged = row.key, {**row.options, **options} if options is not None else None
-            fields = {"description": description, "resources": resources, "options": merged}
-            given = {name: value for name, value in fields.items() if value is not None}
-            if given:
-                connection.execute(update(models).where(models.c.key == key).values(**given))
+            key = row.key
+            merged_options = {**row.options, **options} if options is not None else None
+            fields = {"description": description, "resources": resources, "options": merged_options}
+            changes = {name: value for name, value in fields.items() if value is not None}
+            if changes:
+                connection.execute(update(models).where(models.c.key == key).values(**changes))
             forget_samples(connection, key, [purpose for purpose, _ in datasets])
             MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
             if aliases or remove_aliases:

@@ -40,9 +40,9 @@ class RecentRecords:
     def begin(self, run: str) -> Begun:
         """Drop a record that is about to change; return what is known of it, for `put` after the commit."""
         with self._guard:
-            known = self._records.pop(run, None)
+            record = self._records.pop(run, None)
             last_line = self._last_lines.pop(run, 0)
-            return Begun(self._generation, known.version if known else None, last_line)
+            return Begun(self._generation, record.version if record else None, last_line)
 
     def put(self, record: RunRecord, last_line: int, begun: Begun) -> None:
         with self._guard:

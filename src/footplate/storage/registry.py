@@ -44,15 +44,13 @@ class Computes:
 
     def get(self, workspace: str, name: str) -> ComputeView:
         c = computes.c
-        with self._database.read() as connection:
-            row = connection.execute(select(computes).where(c.workspace == workspace, c.name == name)).one_or_none()
+        row = self._database.one(select(computes).where(c.workspace == workspace, c.name == name))
         if row is None:
             raise _no_compute(name)
         return _compute(row)
 
     def list(self, workspace: str) -> builtins.list[ComputeView]:
-        with self._database.read() as connection:
-            rows = connection.execute(select(computes).where(computes.c.workspace == workspace)).all()
+        rows = self._database.all(select(computes).where(computes.c.workspace == workspace))
         return sorted((_compute(row) for row in rows), key=lambda view: view.name)
 
     def change(self, workspace: str, name: str, **changes: Any) -> ComputeView:
@@ -76,9 +74,9 @@ class Computes:
 
 
 def _compute(row: Row[Any]) -> ComputeView:
-    found: dict[str, Any] = {name: getattr(row, name) for name in _COMPUTE_COLUMNS}
-    found["kinds"] = tuple(from_json(KnownKind, each) for each in row.kinds or ())
-    return ComputeView(**found)
+    fields: dict[str, Any] = {name: getattr(row, name) for name in _COMPUTE_COLUMNS}
+    fields["kinds"] = tuple(from_json(KnownKind, each) for each in row.kinds or ())
+    return ComputeView(**fields)
 
 
 def _no_compute(name: str) -> NotFound:
@@ -111,8 +109,7 @@ class Environments:
         query = select(environments).where(c.workspace == workspace, c.name == name)
         if version is not None:
             query = query.where(c.version == (int(version) if version.isascii() and version.isdigit() else -1))
-        with self._database.read() as connection:
-            row = connection.execute(query.order_by(c.version.desc()).limit(1)).one_or_none()
+        row = self._database.one(query.order_by(c.version.desc()).limit(1))
         if row is None:
             which = f"version {version!r} of environment" if version is not None else "environment"
             raise NotFound(f"there is no {which} {name!r}", "register it first, or look at Environment.list(workspace)")
@@ -132,7 +129,7 @@ class Environments:
                 )
         return view
 
-    def labelled(self, workspace: str, name: str, label: str) -> EnvironmentView:
+    def get_by_label(self, workspace: str, name: str, label: str) -> EnvironmentView:
         """Return the version that the label refers to."""
         c = environment_labels.c
         query = select(c.version).where(c.workspace == workspace, c.name == name, c.label == label)
@@ -155,8 +152,7 @@ class Environments:
             .subquery()
         )
         query = select(environments).join(latest, (c.name == latest.c.name) & (c.version == latest.c.version))
-        with self._database.read() as connection:
-            rows = connection.execute(query.where(c.workspace == workspace)).all()
+        rows = self._database.all(query.where(c.workspace == workspace))
         return sorted((_environment(row) for row in rows), key=lambda view: view.name)
 
 
@@ -179,17 +175,15 @@ class Locks:
             self._database.insert_new(connection, locks, **to_json(lock))
 
     def get(self, digest: str) -> Lock:
-        known = self._known.get(digest)
-        if known is not None:
-            return known
-        with self._database.read() as connection:
-            row = connection.execute(select(locks).where(locks.c.digest == digest)).one_or_none()
+        if (lock := self._known.get(digest)) is not None:
+            return lock
+        row = self._database.one(select(locks).where(locks.c.digest == digest))
         if row is None:
             raise NotFound(f"there is no environment lock {digest!r}", "submit the run again: that makes one")
         if len(self._known) >= _LOCKS_REMEMBERED:
             self._known.clear()
-        found = self._known[digest] = Lock(row.digest, row.builder, row.content, tuple(row.warnings))
-        return found
+        lock = self._known[digest] = Lock(row.digest, row.builder, row.content, tuple(row.warnings))
+        return lock
 
 
 class Endpoints:
@@ -203,10 +197,10 @@ class Endpoints:
         """Store a new service. A name or route that exists is a Conflict."""
         row = {"workspace": record.workspace, "name": record.name, "route": record.route, "revision": record.revision}
         with self._database.write() as connection:
-            made = self._database.insert_new(
+            is_new = self._database.insert_new(
                 connection, endpoints, record=to_json(record), sealed=self._seal.close(_text(keys)), **row
             )
-        if not made:
+        if not is_new:
             raise Conflict(
                 f"there is a service {record.name!r} already",
                 "choose another name, update it with service.update(…), or deploy with overwrite=True",
@@ -214,7 +208,8 @@ class Endpoints:
 
     def save(self, record: EndpointRecord) -> EndpointRecord | None:
         """Store the record as the next revision, and return it; None if another one was stored in between."""
-        c, after = endpoints.c, replaced(record, revision=record.revision + 1)
+        c = endpoints.c
+        after = replaced(record, revision=record.revision + 1)
         where = (c.workspace == record.workspace, c.name == record.name, c.revision == record.revision)
         statement = update(endpoints).where(*where).values(record=to_json(after), revision=after.revision)
         with self._database.write() as connection:
@@ -228,8 +223,7 @@ class Endpoints:
         query = select(endpoints).order_by(endpoints.c.name, endpoints.c.workspace)
         if workspace is not None:
             query = query.where(endpoints.c.workspace == workspace)
-        with self._database.read() as connection:
-            return [_endpoint(row) for row in connection.execute(query).all()]
+        return [_endpoint(row) for row in self._database.all(query)]
 
     def delete(self, workspace: str, name: str) -> None:
         c = endpoints.c
@@ -249,8 +243,7 @@ class Endpoints:
 
     def _row(self, workspace: str, name: str) -> Row[Any]:
         c = endpoints.c
-        with self._database.read() as connection:
-            row = connection.execute(select(endpoints).where(c.workspace == workspace, c.name == name)).one_or_none()
+        row = self._database.one(select(endpoints).where(c.workspace == workspace, c.name == name))
         if row is None:
             raise _no_service(name)
         return row

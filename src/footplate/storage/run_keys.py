@@ -32,9 +32,8 @@ class RunKeys:
 
     def of(self, run: str, connection: Connection | None = None) -> RunKey:
         """Return the key of a run; raise NotFound for an unknown id."""
-        known = self._known.get(run)
-        if known is not None:
-            return known
+        if (run_key := self._known.get(run)) is not None:
+            return run_key
         if connection is None:
             with self._database.read() as opened:
                 return self.of(run, opened)
@@ -45,13 +44,13 @@ class RunKeys:
 
     def put(self, run: str, key: int, experiment: int) -> RunKey:
         """Remember the key of a run that is stored."""
-        found = RunKey(key, experiment)
+        run_key = RunKey(key, experiment)
         with self._guard:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             if run not in self._deleted:
-                self._known[run] = found
-        return found
+                self._known[run] = run_key
+        return run_key
 
     def forget(self, ids: Iterable[str]) -> None:
         """Forget the keys of runs that are being deleted."""

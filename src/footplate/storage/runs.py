@@ -33,12 +33,12 @@ from footplate.domain.scaling import Stay
 from footplate.domain.specs import RunSpec, check_run_id
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage.database import Database, new_key
-from footplate.storage.files import copy_outputs
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.queries import run_statements as statements
 from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
 from footplate.storage.recent_records import RecentRecords
+from footplate.storage.run_files import copy_outputs
 from footplate.storage.run_keys import RunKeys, no_such_run
 from footplate.storage.schema import runs, series, story
 from footplate.storage.workspaces import ensure, next_number
@@ -64,13 +64,14 @@ class Runs:
     def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> None:
         """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict."""
         check_run_id(record.id)
-        spec, begun = record.spec, self._recent.begin(record.id)
+        spec = record.spec
+        begun = self._recent.begin(record.id)
         with self._database.write() as connection:
             if connection.execute(statements.PLACE, {"run": record.id}).scalar() is not None:
                 raise Conflict(f"run {record.id!r} exists", "give the new run another id")
             home = ensure(self._database, connection, record.workspace, spec.experiment, record.created)
             values = {
-                **_decided(record), "id": record.id, "workspace": record.workspace, "experiment": home.key,
+                **_columns(record), "id": record.id, "workspace": record.workspace, "experiment": home.key,
                 "parent": self._parent_key(connection, record), "number": next_number(connection, home.key),
                 "kind": spec.kind, "type": spec.type, "created": record.created, "name": spec.name,
                 "display_name": spec.display_name, "description": spec.description, "target": spec.target,
@@ -106,7 +107,7 @@ class Runs:
         begun = self._recent.begin(record.id)
         with self._database.write() as connection:
             key = self._keys.of(record.id, connection).key
-            values = {**_decided(record), "saved": key, "expected": expected_version}
+            values = {**_columns(record), "saved": key, "expected": expected_version}
             if connection.execute(statements.SAVE, values).rowcount == 0:
                 return False
             if begun.version == expected_version:
@@ -132,8 +133,8 @@ class Runs:
 
         `archived` is the time of archiving; 0 restores the run.
         """
-        given = {"display_name": display_name, "description": description, "archived": archived}
-        changes = {name: None if value == 0 else value for name, value in given.items() if value is not None}
+        fields = {"display_name": display_name, "description": description, "archived": archived}
+        changes = {name: None if value == 0 else value for name, value in fields.items() if value is not None}
         with self._database.write() as connection:
             key, experiment = self._keys.of(id, connection)
             self._database.hold(connection, runs.c.key, key)
@@ -154,11 +155,9 @@ class Runs:
     # ── Read ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def record(self, id: str) -> RunRecord:
-        known = self._recent.get(id)
-        if known is not None:
-            return known
-        with self._database.read() as connection:
-            row = connection.execute(statements.RECORD, {"run": id}).one_or_none()
+        if (record := self._recent.get(id)) is not None:
+            return record
+        row = self._database.one(statements.RECORD, {"run": id})
         if row is None:
             raise no_such_run(id)
         return _record(row)
@@ -174,7 +173,7 @@ class Runs:
             row = connection.execute(statements.HOME, {"experiment": experiment}).mappings().one()
         return RunHome(**row)
 
-    def created_by(self, id: str) -> str:
+    def creator(self, id: str) -> str:
         """Return the name of the user who submitted the run."""
         with self._database.read() as connection:
             key = self._keys.of(id, connection).key
@@ -204,11 +203,11 @@ class Runs:
         workspace = self.view(id).workspace
         query = RunQuery(workspace, ascending=True, limit=LARGEST_PAGE)
         query = replace(query, ancestor=id) if recursive else replace(query, parent=id)
-        found, cursor = self.list(query)
+        views, cursor = self.list(query)
         while cursor is not None:
             more, cursor = self.list(replace(query, cursor=cursor))
-            found += more
-        return found
+            views += more
+        return views
 
     def active(self, with_nodes: bool = False) -> builtins.list[RunRecord]:
         """Return all runs that have not ended, oldest first; `with_nodes`: only those that an engine runs."""
@@ -230,19 +229,18 @@ class Runs:
         `only` names the runs to return; None returns all children.
         """
         with self._database.read() as connection:
-            asked = {"group": self._keys.of(group, connection).key, "metrics": builtins.list(metrics)}
+            values = {"group": self._keys.of(group, connection).key, "metrics": builtins.list(metrics)}
             if only is None:
-                rows = connection.execute(statements.CHILDREN, asked).all()
+                rows = connection.execute(statements.CHILDREN, values).all()
             else:
-                rows = connection.execute(statements.SOME_CHILDREN, {**asked, "only": sorted(only)}).all()
-        found: dict[str, builtins.list[Row[Any]]] = {}
+                rows = connection.execute(statements.SOME_CHILDREN, {**values, "only": sorted(only)}).all()
+        by_child: dict[str, builtins.list[Row[Any]]] = {}
         for row in rows:
-            found.setdefault(row.id, []).append(row)
-        return [_child(group, of_child) for of_child in found.values()]
+            by_child.setdefault(row.id, []).append(row)
+        return [_child(group, of_child) for of_child in by_child.values()]
 
     def _records(self, query: Select[Any]) -> builtins.list[RunRecord]:
-        with self._database.read() as connection:
-            rows = connection.execute(query).all()
+        rows = self._database.all(query)
         return [_record(row) for row in rows]
 
     def busy_nodes(self, workspace: str, target: str) -> int:
@@ -262,16 +260,17 @@ class Runs:
         query = query.join(story, story.c.run == c.key).where(*of_target, turns)
         # Walks of the index on stages, sorted here: with OR, or with ORDER BY, SQLite would walk through all runs of
         # the workspace instead. A run that ended with its first attempt, as almost all do, costs one short row.
-        unfinished, repeated = query.where(c.stage.in_(statements.ACTIVE)), query.where(*since_then, c.attempt > 1)
+        unfinished = query.where(c.stage.in_(statements.ACTIVE))
+        repeated = query.where(*since_then, c.attempt > 1)
         once = select(c.node_count, story.c.time, c.ended).join(story, story.c.run == c.key)
         once = once.where(*of_target, *since_then, c.attempt == 1, story.c.event == _ADMITTED)
         with self._database.read() as connection:
             lines = connection.execute(union_all(unfinished, repeated)).all()
-            found = [Stay(*row) for row in connection.execute(once)]
+            stays = [Stay(*row) for row in connection.execute(once)]
         in_order = sorted(lines, key=lambda line: (line.key, line.seq))
         for _, of_run in itertools.groupby(in_order, key=lambda line: line.key):
-            found += _stays_of(builtins.list(of_run))
-        return found
+            stays += _stays_of(builtins.list(of_run))
+        return stays
 
     def notes(self, id: str) -> builtins.list[Any]:
         """Return the notes that the controller of a group has taken, in order."""
@@ -290,23 +289,23 @@ class Runs:
 
 def _stays_of(lines: Sequence[Any]) -> builtins.list[Stay]:
     """Return the stays from each admission to the end of its attempt; the record has the nodes of the last one."""
-    found: builtins.list[Stay] = []
+    stays: builtins.list[Stay] = []
     for line in lines:
         if line.event == _ADMITTED:
-            found.append(Stay(line.node_count, line.time))
-        elif found and found[-1].ended is None:
-            found[-1] = replace(found[-1], ended=line.time)
-    if found and found[-1].ended is None:
+            stays.append(Stay(line.node_count, line.time))
+        elif stays and stays[-1].ended is None:
+            stays[-1] = replace(stays[-1], ended=line.time)
+    if stays and stays[-1].ended is None:
         run_status = [node["state"] for node in lines[0].nodes]
         coming, running = (sum(state in those for state in run_status) for those in (_COMING, _AT_WORK))
-        found[-1] = replace(found[-1], coming=coming, running=running)
-    return found
+        stays[-1] = replace(stays[-1], coming=coming, running=running)
+    return stays
 
 
 # ── Rows and values ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _decided(record: RunRecord) -> dict[str, Any]:
+def _columns(record: RunRecord) -> dict[str, Any]:
     """Return the columns that the lifecycle changes."""
     return {
         "status": run_status.status(record), "stage": record.stage.value, "version": record.version,
@@ -317,7 +316,7 @@ def _decided(record: RunRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _shared(row: Row[Any]) -> dict[str, Any]:
+def _fields(row: Row[Any]) -> dict[str, Any]:
     """Return the fields that a record and a view have in common."""
     return {
         "id": row.id, "workspace": row.workspace, "stage": Stage(row.stage), "created": row.created,
@@ -330,7 +329,7 @@ def _shared(row: Row[Any]) -> dict[str, Any]:
 
 def _record(row: Row[Any]) -> RunRecord:
     controlled = {"revivals": row.revivals, "wake_at": row.wake_at, "group": row.group}
-    return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **controlled, **_shared(row))
+    return RunRecord(spec=from_json(RunSpec, row.spec), handle=row.handle, **controlled, **_fields(row))
 
 
 def _child(group: str, rows: Sequence[Row[Any]]) -> Child:
@@ -350,7 +349,7 @@ def _summary(row: Row[Any]) -> ChildMetric:
 
 def _view(row: Row[Any], labels: Found, spec: RunSpec | None) -> RunView:
     return RunView(
-        **_shared(row), experiment=row.experiment_name, experiment_id=row.experiment_id, number=row.number,
+        **_fields(row), experiment=row.experiment_name, experiment_id=row.experiment_id, number=row.number,
         kind=row.kind, type=row.type, status=row.status, parent=row.parent_id, has_children=row.has_children,
         name=row.name, display_name=row.display_name, description=row.description, target=row.target,
         snapshot=row.snapshot, tags=labels.tags, properties=labels.properties, parameters=labels.parameters,
@@ -376,13 +375,14 @@ def _with_metrics(
 ) -> builtins.list[RunView]:
     if not keys or not names:
         return views
-    c, found = series.c, dict[int, dict[str, Any]]()
+    c = series.c
+    metrics: dict[int, dict[str, Any]] = {}
     where = [c.run.in_(keys), c.system == false()]
     if EVERY_METRIC not in names:
         where.append(c.name.in_(names))
     for run, name, last in connection.execute(select(c.run, c.name, c.last).where(*where)):
-        found.setdefault(run, {})[name] = last
-    return [replace(view, metrics=found.get(key, {})) for key, view in zip(keys, views, strict=True)]
+        metrics.setdefault(run, {})[name] = last
+    return [replace(view, metrics=metrics.get(key, {})) for key, view in zip(keys, views, strict=True)]
 
 
 def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine], last: int) -> int:

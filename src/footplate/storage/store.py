@@ -12,12 +12,12 @@ from footplate.storage.database_errors import translated
 from footplate.storage.datasets import DatasetTable
 from footplate.storage.datastores import Datastores
 from footplate.storage.encryption import Seal
-from footplate.storage.files import RunFiles
 from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
 from footplate.storage.models import Models
 from footplate.storage.object_records import ObjectRecords
 from footplate.storage.registry import Computes, Endpoints, Environments, Locks
+from footplate.storage.run_files import RunFiles
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets

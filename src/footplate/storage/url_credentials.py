@@ -28,11 +28,11 @@ class LoginFile:
                 return {}
         return json.loads(self._seal.open(str(self._path), sealed))
 
-    def put(self, found: Mapping[str, str]) -> None:
-        if not found:
+    def put(self, logins: Mapping[str, str]) -> None:
+        if not logins:
             return
         with self._guard:
-            known = self.all()
-            if known != (wanted := {**known, **found}):
+            stored = self.all()
+            if stored != (merged := {**stored, **logins}):
                 with translated():
-                    atomic_write(self._path, self._seal.close(json.dumps(wanted)), durable=True, mode=0o600)
+                    atomic_write(self._path, self._seal.close(json.dumps(merged)), durable=True, mode=0o600)

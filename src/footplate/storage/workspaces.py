@@ -33,8 +33,8 @@ class Workspaces:
     def create(self, view: WorkspaceView) -> None:
         """Create a workspace. A name that exists in the subscription and resource group is a Conflict."""
         with self._database.write() as connection:
-            made = self._database.insert_new(connection, workspaces, **to_json(view))
-        if not made:
+            is_new = self._database.insert_new(connection, workspaces, **to_json(view))
+        if not is_new:
             where = f"{view.subscription_id}/{view.resource_group}"
             raise Conflict(f"workspace {view.name!r} exists in {where}", "use it, or choose another name")
 
@@ -49,8 +49,8 @@ class Workspaces:
         self, name: str | None = None, subscription_id: str | None = None, resource_group: str | None = None
     ) -> list[WorkspaceView]:
         """Return the workspaces that match every given field, oldest first."""
-        wanted = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
-        conditions = [workspaces.c[column] == value for column, value in wanted.items() if value is not None]
+        fields = {"name": name, "subscription_id": subscription_id, "resource_group": resource_group}
+        conditions = [workspaces.c[column] == value for column, value in fields.items() if value is not None]
         with self._database.read() as connection:
             rows = connection.execute(select(workspaces).where(*conditions).order_by(workspaces.c.created))
             return [WorkspaceView(**row) for row in rows.mappings()]

@@ -26,7 +26,7 @@ from footplate.services.settings import read_direct_outputs
 from footplate.storage import Storage
 from footplate.storage.object_records import ObjectRecord, part_count
 from footplate.storage.series.append_files import KeyedLocks
-from footplate.storage.upkeep.references import needed_digests
+from footplate.storage.upkeep.references import find_needed
 
 if TYPE_CHECKING:
     from footplate.data.stores.objects import ObjectStore
@@ -159,7 +159,7 @@ class ObjectBlobs:
         """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds; `only` these, or all."""
         limit = time.time() - older_than
         records = [each for each in self._records.walk() if only is None or each[0] in only]
-        needed = needed_digests(self._storage.database, self._storage.blobs) if records else set[str]()
+        needed = find_needed(self._storage.database, self._storage.blobs) if records else set[str]()
         unneeded = [(digest, record, at) for digest, record, at in records if digest not in needed]
         old = [(digest, record) for digest, record, at in unneeded if at < limit]
         recent = [record.size for _, record, at in unneeded if at >= limit]

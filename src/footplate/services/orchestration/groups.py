@@ -232,7 +232,7 @@ class Groups:
         """Submit children; at the first that the server refuses, consult the controller and return False."""
         assert self._submit is not None
         run = record.id
-        created_by = self._store.runs.created_by(run)
+        created_by = self._store.runs.creator(run)
         for order in orders:
             child = controllers.child_id(run, order.key)
             spec = replace(order.spec, parent=run)

@@ -106,13 +106,13 @@ def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[lis
     few = _rarest(connection, filters, rare)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
     if few is not None:
-        found = _sort(connection, query, [*conditions, runs.c.key.in_(few)], after)
+        positions = _sort(connection, query, [*conditions, runs.c.key.in_(few)], after)
     elif query.order == "created":
-        found = _walk_time(connection, query, scope, filters, conditions, after)
+        positions = _walk_time(connection, query, scope, filters, conditions, after)
     else:
-        found = _walk_metric(connection, query, scope, conditions, after)
-    page = found[: query.limit]
-    return [p.key for p in page], _write_cursor(query, page[-1]) if len(found) > query.limit else None
+        positions = _walk_metric(connection, query, scope, conditions, after)
+    page = positions[: query.limit]
+    return [p.key for p in page], _write_cursor(query, page[-1]) if len(positions) > query.limit else None
 
 
 # ── Three ways to the page ────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,13 +127,14 @@ def _sort(
     # An outer join, because SQLite keeps its order: from the few runs to their series, not the other way round.
     c = series.c
     statement = select(c.rank, c.run).select_from(runs).outerjoin(series, (c.run == runs.c.key) & _is_order(query))
-    found = [Position(*row) for row in connection.execute(statement.where(*conditions)).all() if row.run is not None]
+    rows = connection.execute(statement.where(*conditions)).all()
+    positions = [Position(*row) for row in rows if row.run is not None]
     sign = 1 if query.ascending else -1
 
     def place(position: Position) -> tuple[bool, float, int]:
         return position.value is None, sign * (position.value or 0.0), sign * position.key
 
-    return sorted((p for p in found if after is None or place(p) > place(after)), key=place)
+    return sorted((p for p in positions if after is None or place(p) > place(after)), key=place)
 
 
 def _walk_time(
@@ -165,13 +166,13 @@ def _walk_metric(
         base = base.where(c.experiment == scope.experiment)
     if query.order == f"metric:{query.metric}":  # start at the bound
         base = base.where(*_bounds(query, c.rank))
-    found: list[Position] = []
+    positions: list[Position] = []
     if after is None or after.value is not None:
-        found = _take(connection, query, base.where(c.rank.is_not(None)), (c.rank, c.run), after)
+        positions = _take(connection, query, base.where(c.rank.is_not(None)), (c.rank, c.run), after)
         after = None
-    if len(found) <= query.limit:
-        found += _take(connection, query, base.where(c.rank.is_(None)), (c.run,), after)
-    return found
+    if len(positions) <= query.limit:
+        positions += _take(connection, query, base.where(c.rank.is_(None)), (c.run,), after)
+    return positions
 
 
 def _is_order(query: RunQuery) -> ColumnElement[bool]:
@@ -197,7 +198,8 @@ def _take(
 ) -> list[Position]:
     """Take the page and one more row, to know whether there is a next page."""
     if after is not None:
-        place, there = tuple_(*order), tuple_(*after[-len(order) :])
+        place = tuple_(*order)
+        there = tuple_(*after[-len(order) :])
         statement = statement.where(place > there if query.ascending else place < there)
     columns = [column.asc() if query.ascending else column.desc() for column in order]
     rows = connection.execute(statement.order_by(*columns).limit(query.limit + 1)).all()
@@ -295,13 +297,13 @@ def _filters(query: RunQuery, scope: _Scope) -> list[Filter]:
 def _where_filters(text: str, scope: _Scope) -> list[Filter]:
     """Return one filter for each condition that must hold; comparisons of metrics have an index of their own."""
     now = time.time()
-    found: list[Filter] = []
+    filters: list[Filter] = []
     for condition in run_filter.conjuncts(run_filter.parse(text, now)):
         entries = metric_entries(condition)
         if entries is not None:
             entries = entries.where(scope.experiment_is(metric_experiment()))
-        found.append(Filter(holds(condition, now), entries))
-    return found
+        filters.append(Filter(holds(condition, now), entries))
+    return filters
 
 
 def _metric_filter(query: RunQuery, scope: _Scope) -> Filter:

@@ -69,11 +69,11 @@ def replace(path: Path, temporary: Path, offset: int, data: bytes) -> int:
         before = size_of(path)
         if offset > before:
             raise _gap(path, offset, before)
-        kept = read(path, 0, offset)
+        head = read(path, 0, offset)
         temporary.parent.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write(path, kept + data, durable=False, mode=0o600, temporary=temporary)
-        return len(kept) + len(data)
+        atomic_write(path, head + data, durable=False, mode=0o600, temporary=temporary)
+        return len(head) + len(data)
 
 
 def read(path: Path, offset: int, limit: int) -> bytes:

@@ -26,7 +26,8 @@ def join(by_attempt: Mapping[int, Points]) -> tuple[Points, list[tuple[int, int]
         parts.append((attempt, points))
     if len(parts) == 1:
         return parts[0][1], []
-    curve, starts = list[Any](), list[tuple[int, int]]()
+    curve: Points = []
+    starts: list[tuple[int, int]] = []
     for attempt, points in parts:
         if curve and points:
             starts.append((attempt, len(curve)))

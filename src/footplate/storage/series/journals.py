@@ -47,15 +47,13 @@ class Journals:
         self._known: OrderedDict[tuple[int, str], tuple[StoredJournal, JournalDecoder | None]] = OrderedDict()
 
     def of_run(self, run: int) -> list[StoredJournal]:
-        with self._database.read() as connection:
-            rows = connection.execute(_ROWS, {"run": run}).all()
+        rows = self._database.all(_ROWS, {"run": run})
         return sorted(StoredJournal(*row) for row in rows)
 
     def get(self, run: int, writer: str, system: bool) -> StoredJournal:
         """Return the writer's row, created before the first byte of its file, so that no file lacks one."""
-        known = self._known.get((run, writer))
-        if known is not None:
-            return known[0]
+        if (cached := self._known.get((run, writer))) is not None:
+            return cached[0]
         journal = StoredJournal(writer, system, 0, b"")
         with self._database.write() as connection:
             # Almost always it is new: a row that is not in the cache is one that an earlier server wrote.
@@ -87,8 +85,8 @@ class Journals:
 
     def forget_runs(self, keys: Set[int]) -> None:
         with self._guard:
-            for known in [each for each in self._known if each[0] in keys]:
-                del self._known[known]
+            for key in [each for each in self._known if each[0] in keys]:
+                del self._known[key]
 
 
 class JournalDecoder(Decoder):
@@ -129,10 +127,10 @@ class _Text:
 
 def _definitions(piece: bytes) -> bytes:
     """Return the slots of a piece that define a series."""
-    found: list[bytes] = []
+    slots: list[bytes] = []
     mark = MARK.to_bytes(2, "little")
     for match in _SERIES_SIGN.finditer(piece[28::SLOT]):
         slot = piece[match.start() * SLOT : (match.start() + 1) * SLOT]
         if slot[29] == 0 and slot[30:] == mark:
-            found.append(slot)
-    return b"".join(found)
+            slots.append(slot)
+    return b"".join(slots)

@@ -89,24 +89,24 @@ class Metrics:
     def _catch_up(self, run: str) -> builtins.list[StoredJournal]:
         """Return the writers of a run after ingesting everything that they wrote."""
         key = self._keys.of(run)
-        found = self._journals.of_run(key.key)
-        for journal in found:
+        journals = self._journals.of_run(key.key)
+        for journal in journals:
             self._check(run, journal)
             if self._size(run, journal.writer) - journal.ingested >= SLOT:
                 with self._locks.hold(run):
                     current = self._journals.get(key.key, journal.writer, journal.system)
                     self._ingest(run, key, current, self._size(run, journal.writer))
-        return found
+        return journals
 
     def problems(self, run: str) -> builtins.list[Broken]:
         """Return an error for each journal of which less is left than was ingested."""
-        found: builtins.list[Broken] = []
+        problems: builtins.list[Broken] = []
         for journal in self._journals.of_run(self._keys.of(run).key):
             try:
                 self._check(run, journal)
             except Broken as error:
-                found.append(error)
-        return found
+                problems.append(error)
+        return problems
 
     def rebuild(self, run: str) -> None:
         """Make the summaries again from the journals as they are. Slots without text mean nothing and go aside."""
@@ -220,42 +220,43 @@ class Metrics:
         of the run replaces points from the first step on that it repeats; `attempts` tells where its points begin.
         """
         writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
-        known = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
-        logged: dict[str, dict[int, builtins.list[builtins.list[Any]]]] = {row: {} for row in known}
+        rows = {r["name"]: r for r in self._rows(run) if r["system"] == system and name in (None, r["name"])}
+        logged: dict[str, dict[int, builtins.list[builtins.list[Any]]]] = {row: {} for row in rows}
         for writer in writers:
-            for wanted, points in self._decode(run, writer, known).items():
-                logged[wanted].setdefault(attempt_of(writer), []).append(points)
-        curves = {name: join({attempt: _merged(lists) for attempt, lists in logged[name].items()}) for name in known}
+            for metric, points in self._decode(run, writer, rows).items():
+                logged[metric].setdefault(attempt_of(writer), []).append(points)
+        curves = {name: join({attempt: _merge(lists) for attempt, lists in logged[name].items()}) for name in rows}
         return [
             {"name": name, "kind": row["kind"], "points": curves[name][0], "dropped": row["dropped"]}
             | {"attempts": curves[name][1]}
-            for name, row in known.items()
+            for name, row in rows.items()
         ]
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
         writers = self._catch_up(run)
-        shown = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
-        found = [{field: row[field] for field in shown} for row in self._rows(run)]
+        fields = ("name", "kind", "system", "count", "last", "min", "max", "dropped")
+        summaries = [{field: row[field] for field in fields} for row in self._rows(run)]
         if any(attempt_of(journal.writer) > 1 for journal in writers if not journal.system):
             curves = {curve["name"]: curve["points"] for curve in self.read(run)}
-            return [row if row["system"] else {**row, **extent(curves[row["name"]], row["kind"])} for row in found]
-        return found
+            return [row if row["system"] else {**row, **extent(curves[row["name"]], row["kind"])} for row in summaries]
+        return summaries
 
     def _decode(self, run: str, writer: str, known: Mapping[str, RowMapping]) -> dict[str, builtins.list[Any]]:
         """Decode all points of a writer in the requested series."""
-        found: dict[str, builtins.list[Any]] = {}
+        points: dict[str, builtins.list[Any]] = {}
         kinds = {name: row["kind"] for name, row in known.items()}
         decoder = JournalDecoder(self._file(run, writer, "text"))
-        file, at = self._file(run, writer, "slots"), 0
+        file = self._file(run, writer, "slots")
+        at = 0
         with decoder.text:
             while piece := append_files.read(file, at, _PIECE):
                 at += len(piece)
                 for raw, kind, time, step, value in decoder.feed(piece[: len(piece) // SLOT * SLOT]):
                     point_name = raw if raw in kinds else series_name(raw)
                     if kinds.get(point_name) == WORDS[kind]:
-                        found.setdefault(point_name, []).append([time, step, value])
-        return found
+                        points.setdefault(point_name, []).append([time, step, value])
+        return points
 
     def _rows(self, run: str) -> Sequence[RowMapping]:
         with self._database.read() as connection:
@@ -273,14 +274,14 @@ class Metrics:
 
 
 def _summaries(connection: Connection, run: int, system: bool, names: Iterable[str]) -> dict[str, SeriesSummary]:
-    found: dict[str, SeriesSummary] = {}
-    wanted = sorted(names)
-    for start in range(0, len(wanted), _BATCH):
-        batch = {"run": run, "system": system, "names": wanted[start : start + _BATCH]}
+    summaries: dict[str, SeriesSummary] = {}
+    sorted_names = sorted(names)
+    for start in range(0, len(sorted_names), _BATCH):
+        batch = {"run": run, "system": system, "names": sorted_names[start : start + _BATCH]}
         for row in connection.execute(_SERIES_BY_NAME, batch).mappings():
-            found[row["name"]] = SeriesSummary(**{field: row[field] for field in _SUMMARY})
-    return found
+            summaries[row["name"]] = SeriesSummary(**{field: row[field] for field in _SUMMARY})
+    return summaries
 
 
-def _merged(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
+def _merge(lists: builtins.list[builtins.list[Any]]) -> builtins.list[Any]:
     return lists[0] if len(lists) == 1 else list(merge_sorted(*lists, key=itemgetter(0)))

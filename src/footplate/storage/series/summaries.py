@@ -46,15 +46,16 @@ def summarize(
     columns: Mapping[tuple[str, int], journal_format.MetricColumn], kinds: Mapping[str, str]
 ) -> dict[str, SeriesSummary]:
     """Return one summary for each name, in the order of their first points. `kinds`: decided by earlier pieces."""
-    found: dict[str, SeriesSummary] = {}
+    summaries: dict[str, SeriesSummary] = {}
     for (raw, number), column in columns.items():
-        name, kind = series_name(raw), WORDS[number]
+        name = series_name(raw)
+        kind = WORDS[number]
         piece = _of_column(kind, column)
-        decided = kinds.get(name) or (found[name].kind if name in found else kind)
+        decided = kinds.get(name) or (summaries[name].kind if name in summaries else kind)
         if kind != decided:
             piece = SeriesSummary(decided, 0, last_time=-math.inf, dropped=piece.count)
-        found[name] = merge(found[name], piece) if name in found else piece
-    return found
+        summaries[name] = merge(summaries[name], piece) if name in summaries else piece
+    return summaries
 
 
 def merge(old: SeriesSummary, new: SeriesSummary) -> SeriesSummary:

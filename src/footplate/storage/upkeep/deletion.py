@@ -88,13 +88,13 @@ class RunDeletion:
             raise no_such_run(run)
         level = [row.key for row in family]
         while level:
-            found = [
+            children = [
                 row
                 for keys in _batches(level)
                 for row in connection.execute(columns.where(runs.c.parent.in_(keys))).all()
             ]
-            family += found
-            level = [row.key for row in found]
+            family += children
+            level = [row.key for row in children]
         return family
 
 
@@ -128,15 +128,15 @@ class WorkspaceDeletion:
         self._stores.remove_built_in(workspace)
 
     def _check_empty(self, connection: Connection, workspace: str, name: str) -> None:
-        held = list[str]()
+        contents = list[str]()
         for table in (runs, models, datasets, secrets):
             query = select(func.count()).select_from(table).where(table.c.workspace == workspace)
             count = connection.execute(query).scalar_one()
-            held += [f"{count} {table.name if count > 1 else table.name[:-1]}"] if count else []
-        held += ["data in its built-in datastores"] if self._stores.has_built_in_data(workspace) else []
-        if held:
+            contents += [f"{count} {table.name if count > 1 else table.name[:-1]}"] if count else []
+        contents += ["data in its built-in datastores"] if self._stores.has_built_in_data(workspace) else []
+        if contents:
             raise Conflict(
-                f"workspace {name!r} is not empty: it has {', '.join(held)}",
+                f"workspace {name!r} is not empty: it has {', '.join(contents)}",
                 "delete what is in it first, or everything at once with --force",
             )
 

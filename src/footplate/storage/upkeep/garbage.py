@@ -13,7 +13,7 @@ import time
 from footplate.domain.replies import CollectedGarbage
 from footplate.errors import Conflict
 from footplate.storage.store import Storage
-from footplate.storage.upkeep.references import files_of_manifest, needed_digests
+from footplate.storage.upkeep.references import files_of_manifest, find_needed
 
 _MANIFEST_SECONDS = 24 * 3600.0
 """How long a manifest stands for its files while only some contents are collected."""
@@ -22,14 +22,17 @@ _MANIFEST_SECONDS = 24 * 3600.0
 def collect_garbage(store: Storage, older_than: float, dry_run: bool, only: set[str] | None = None) -> CollectedGarbage:
     """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds; `only` these, if given."""
     _check_only_database(store)
-    blobs, limit = store.blobs, time.time() - older_than
-    old, recent, unsubmitted = dict[str, int](), dict[str, int](), set[str]()
+    blobs = store.blobs
+    limit = time.time() - older_than
+    old: dict[str, int] = {}
+    recent: dict[str, int] = {}
+    unsubmitted: set[str] = set()
     before = limit if only is None else min(limit, time.time() - _MANIFEST_SECONDS)
     for digest, info in blobs.walk():  # before the references: content that is stored later is not a candidate
         (old if info.st_ctime < limit else recent)[digest] = info.st_size
         if info.st_ctime >= before:
             unsubmitted.add(digest)
-    needed = needed_digests(store.database, blobs)
+    needed = find_needed(store.database, blobs)
     for digest in unsubmitted - needed:
         needed.update(entry.content for entry in files_of_manifest(digest, blobs))
     unneeded = (old.keys() if only is None else old.keys() & only) - needed
@@ -42,15 +45,16 @@ def collect_garbage(store: Storage, older_than: float, dry_run: bool, only: set[
 
 def _remove(store: Storage, unneeded: set[str], limit: float) -> set[str]:
     """Remove these blobs, manifests first; return the removed ones. Some were asked for by now and stay."""
-    blobs, removed, kept = store.blobs, set[str](), set[str]()
-    listed = {digest: files_of_manifest(digest, blobs) for digest in unneeded}
+    removed: set[str] = set()
+    still_needed: set[str] = set()
+    listed = {digest: files_of_manifest(digest, store.blobs) for digest in unneeded}
     for digest in sorted(unneeded, key=lambda each: not listed[each]):
-        if digest in kept:
+        if digest in still_needed:
             continue
-        if blobs.remove(digest, limit):
+        if store.blobs.remove(digest, limit):
             removed.add(digest)
         else:
-            kept.update(entry.content for entry in listed[digest])
+            still_needed.update(entry.content for entry in listed[digest])
     return removed
 
 

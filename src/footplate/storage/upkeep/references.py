@@ -85,19 +85,19 @@ def files_of_manifest(digest: str, blobs: BlobFolder) -> list[ManifestEntry]:
     return []
 
 
-def needed_digests(database: Database, blobs: BlobFolder) -> set[str]:
+def find_needed(database: Database, blobs: BlobFolder) -> set[str]:
     """Return the digests of all content that must stay, including any that a record only mentions."""
     needed = {reference.digest for reference in references(database, blobs)}
-    mentioned = _mentioned(database) - needed
+    mentioned = _find_mentioned(database) - needed
     for digest in mentioned:
         needed.update(entry.content for entry in files_of_manifest(digest, blobs))
     return needed | mentioned
 
 
-def _mentioned(database: Database) -> set[str]:
-    found = set[str]()
+def _find_mentioned(database: Database) -> set[str]:
+    digests = set[str]()
     with database.read() as connection:
         for column in _RECORDS:
             for text in connection.execute(select(type_coerce(column, Text)).where(column.is_not(None))).scalars():
-                found.update(_DIGEST.findall(text))
-    return found
+                digests.update(_DIGEST.findall(text))
+    return digests

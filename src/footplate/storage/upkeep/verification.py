@@ -83,9 +83,9 @@ class Verification:
         if not database.sqlite:
             return
         with database.read() as connection:
-            found = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check(20)"))]
+            damage = [str(row[0]) for row in connection.execute(text("PRAGMA integrity_check(20)"))]
             dangling = connection.execute(text("PRAGMA foreign_key_check")).all()
-        for line in [] if found == ["ok"] else found:
+        for line in [] if damage == ["ok"] else damage:
             self._add("database", line, path=database.address)
         for row in dangling[:20]:
             self._add("database", f"a row of {row[0]} refers to a missing row of {row[2]}", path=database.address)
@@ -140,10 +140,10 @@ class Verification:
 
     def _check_logs(self, run: str) -> None:
         record = self._store.runs.record(run)
-        known = [node.logs for node in record.nodes if node.logs is not None]
-        if record.stage is not Stage.ENDED or not known:
+        totals = [node.logs for node in record.nodes if node.logs is not None]
+        if record.stage is not Stage.ENDED or not totals:
             return
         try:
-            self._store.logs.check(run, max(known))
+            self._store.logs.check(run, max(totals))
         except Broken as error:
             self._add("log", error.message, path=str(self._store.home / "runs" / run / "logs"), run=run)

@@ -32,14 +32,14 @@ def upgrade() -> None:
         if not rows:
             break
         last = rows[-1].run
-        found = [
+        values = [
             {"run": row.run, "kind": "parameter", "name": name, "head": value[:200], "value": value,
              "number": as_number(value), "experiment": row.experiment}
             for row in rows
             for name, value in _parameters(row.spec).items()
         ]  # fmt: skip
-        if found:
-            connection.execute(sa.insert(labels), found)
+        if values:
+            connection.execute(sa.insert(labels), values)
 
 
 def _parameters(spec: str) -> dict[str, str]:

@@ -107,18 +107,19 @@ class RunFiles:
         """
         for file in new:
             check_path(file.path)
-        marker, c = f"{folder}/", files.c
+        marker = f"{folder}/"
+        c = files.c
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
             self._database.hold(connection, runs.c.key, key)
             connection.execute(delete(files).where(c.run == key, _is_below(folder), c.request == marker))
-            taken = set(connection.execute(select(c.path).where(c.run == key, _is_below(folder))).scalars())
-            stored = [file for file in new if file.path not in taken]
+            other_paths = set(connection.execute(select(c.path).where(c.run == key, _is_below(folder))).scalars())
+            stored = [file for file in new if file.path not in other_paths]
             common = {"run": key, "modified": now, "automatic": True, "request": marker, "attempt": attempt}
             if stored:
                 rows = [{**common, "path": file.path, "size": file.size, "digest": file.digest} for file in stored]
                 connection.execute(insert(files), rows)
-        return [file.path for file in new if file.path in taken]
+        return [file.path for file in new if file.path in other_paths]
 
 
 def _is_below(folder: str) -> ColumnElement[bool]:
@@ -127,11 +128,13 @@ def _is_below(folder: str) -> ColumnElement[bool]:
 
 def copy_outputs(connection: Connection, source: str, target: int, folders: Sequence[str]) -> None:
     """Give a new run the files that another run keeps in these folders. Its first attempt may overwrite them."""
-    c, found = files.c, select(runs.c.key).where(runs.c.id == source).scalar_subquery()
-    kept = or_(*map(_is_below, folders))
+    c = files.c
+    key = select(runs.c.key).where(runs.c.id == source).scalar_subquery()
     names = ("run", "path", "size", "digest", "modified", "automatic", "request", "attempt")
     values = (literal(target), c.path, c.size, c.digest, c.modified, c.automatic, c.request, literal(0))
-    connection.execute(insert(files).from_select(names, select(*values).where(c.run == found, kept)))
+    connection.execute(
+        insert(files).from_select(names, select(*values).where(c.run == key, or_(*map(_is_below, folders))))
+    )
 
 
 class _Paths:
@@ -185,8 +188,8 @@ def _rows(connection: Connection, run: int, paths: builtins.list[str]) -> Iterat
     c = files.c
     for start in range(0, len(paths), _BATCH):
         batch = paths[start : start + _BATCH]
-        found = select(c.path, c.request, c.attempt, c.digest).where(c.run == run, c.path.in_(batch))
-        yield from connection.execute(found)
+        query = select(c.path, c.request, c.attempt, c.digest).where(c.run == run, c.path.in_(batch))
+        yield from connection.execute(query)
 
 
 def _below(connection: Connection, run: int, paths: builtins.list[str]) -> Iterator[str]:
