@@ -257,16 +257,6 @@ class DataCache:
                 if leftover.stat(follow_symlinks=False).st_mtime < time.time() - _LEFTOVER_SECONDS:
                     remove_tree(leftover.path) if leftover.is_dir(follow_symlinks=False) else os.unlink(leftover.path)
 
-    def verify(self) -> list[str]:
-        """Read every object. Remove those whose content does not match their name, and return their paths."""
-        damaged: list[str] = []
-        for one in self._objects():
-            with contextlib.suppress(FileNotFoundError), open(one.path, "rb") as file:
-                if _hash(file.fileno()) != os.path.basename(one.path):
-                    os.unlink(one.path)
-                    damaged.append(one.path)
-        return damaged
-
     def _objects(self) -> Iterator[_Object]:
         for folder in os.scandir(f"{self.folder}/objects"):
             for entry in os.scandir(folder.path):

@@ -92,7 +92,7 @@ def upload(
     opened, top = _open(store), clean_folder(folder)
     same: dict[str, str] = {}
     if earlier is not None:
-        same = batch.unchanged([(Path(path), name) for path, name in files], opened, clean_folder(earlier))
+        same = batch.find_unchanged([(Path(path), name) for path, name in files], opened, clean_folder(earlier))
         if len(same) == len(files) == sum(map(len, opened.list(earlier))):
             return {"stored": 0, "skipped": len(same)}
     named = [(Path(path), join(top, name)) for path, name in files]

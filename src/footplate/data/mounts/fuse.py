@@ -19,7 +19,7 @@ from typing import Any
 from footplate.data.cache import DataCache
 from footplate.data.mounts.cached_files import BlockFile, CachedFile, open_remote
 from footplate.data.mounts.syscalls import READ_AHEAD, fuse_library
-from footplate.data.mounts.tree import MountTree
+from footplate.data.mounts.tree import ListingTree
 from footplate.data.stores.base import FileStore
 from footplate.data.transfer.batch import store_of
 from footplate.domain.data import Item
@@ -38,7 +38,7 @@ class FuseFiles(mfusepy.Operations):
     use_ns = True
 
     def __init__(
-        self, tree: MountTree, stores: Mapping[str, FileStore], cache: DataCache, ready: Callable[[], None]
+        self, tree: ListingTree, stores: Mapping[str, FileStore], cache: DataCache, ready: Callable[[], None]
     ) -> None:
         self._tree, self._stores, self._cache, self._ready = tree, stores, cache, ready
         self._pool = ThreadPoolExecutor(_THREADS, "blocks")
@@ -133,7 +133,7 @@ class _Session(mfusepy.FUSE):
 
 
 def serve(
-    tree: MountTree, stores: Mapping[str, FileStore], cache: DataCache, at: str, ready: Callable[[], None]
+    tree: ListingTree, stores: Mapping[str, FileStore], cache: DataCache, at: str, ready: Callable[[], None]
 ) -> None:
     """Mount at `at`, or serve an existing mount if that is a device (`/dev/fd/…`). Return when it is unmounted.
 

@@ -21,7 +21,7 @@ import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache
@@ -93,20 +93,12 @@ class Mount:
 
 
 def mount_folder(spec: StoreSpec, folder: str, at: Path | str, cache: DataCache) -> Mount:
-    """Show a store's folder (or, on this machine, a file) at the path `at`.
-
-    Remote folders are shown as they are now.
-    """
+    """Show a folder or file of a store that is on this machine at the path `at`."""
     sweep(cache)
-    store, top = open_lazily(spec), clean_folder(folder)
-    if store.folder is not None:
-        source = os.path.realpath(store.folder / top)
-        if not os.path.exists(source):
-            raise NotFound(f"{source} does not exist", "check the path on the datastore")
-        return _show_in_place(source, str(at), cache, None)
-    if not has_fuse():
-        raise Unavailable("remote folders are mounted with FUSE, which this machine lacks", _NO_FUSE)
-    return _serve_fuse(str(at), cache, {"": spec}, {"listing": None, "folder": top})
+    source = os.path.realpath(cast(Path, open_lazily(spec).folder) / clean_folder(folder))
+    if not os.path.exists(source):
+        raise NotFound(f"{source} does not exist", "check the path on the datastore")
+    return _show_in_place(source, str(at), cache, None)
 
 
 def mount_listing(
@@ -219,8 +211,7 @@ def _show_in_place(source: str, at: str, cache: DataCache, view: View | None) ->
 def _serve_fuse(at: str, cache: DataCache, stores: Mapping[str, StoreSpec], task: dict[str, Any]) -> Mount:
     """Serve over FUSE. As root the mount exists at once, and the script starts while the serving process does."""
     specs = {label: to_json(spec.check()) for label, spec in stores.items()}
-    if task["listing"]:
-        Listing(task["listing"]).close()  # a damaged listing is an error here, not in the script
+    Listing(task["listing"]).close()  # a damaged listing is an error here, not in the script
     point = _make_mount_point(at)
     record = _Record.new(cache, point)
     try:

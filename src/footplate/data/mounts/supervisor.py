@@ -165,16 +165,16 @@ def _unmount_after(parent: int, at: str) -> None:
 
 def _serve(task: dict[str, Any]) -> None:
     from footplate.data.mounts import fuse  # noqa: PLC0415  # here and below: only the serving child needs these imports
+    from footplate.data.mounts.tree import ListingTree  # noqa: PLC0415  # as above
 
-    stores, cache, tree = _open(task)
+    stores, cache, listing = _open(task)
     at = task["at"] if task["device"] is None else f"/dev/fd/{task['device']}"
-    fuse.serve(tree, stores, cache, at, _report_ready)
+    fuse.serve(ListingTree(listing), stores, cache, at, _report_ready)
 
 
 def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
     from footplate.content.listing import Listing  # noqa: PLC0415  # as above
     from footplate.data.cache import DataCache  # noqa: PLC0415  # as above
-    from footplate.data.mounts.tree import ListingTree, StoreTree  # noqa: PLC0415  # as above
     from footplate.data.stores.registry import open_lazily  # noqa: PLC0415  # as above
     from footplate.domain.data import SERVER, StoreSpec  # noqa: PLC0415  # as above
 
@@ -183,10 +183,7 @@ def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
 
         wait_as_mount()
     stores = {label: open_lazily(StoreSpec(**spec)) for label, spec in task["stores"].items()}
-    cache = DataCache(task["cache"], task["limit"])
-    if task["listing"]:
-        return stores, cache, ListingTree(Listing(task["listing"]))
-    return stores, cache, StoreTree(stores[""], task["folder"])
+    return stores, DataCache(task["cache"], task["limit"]), Listing(task["listing"])
 
 
 def _report_ready() -> None:
@@ -196,15 +193,12 @@ def _report_ready() -> None:
 
 def _make_view(task: dict[str, Any]) -> None:
     """Make a view if the cache now has every file, so that the next run does not need FUSE."""
-    if not task["listing"]:
-        return
-    from footplate.content.listing import Listing  # noqa: PLC0415  # as above
     from footplate.data.mounts.views import make_view_of_cached  # noqa: PLC0415  # as above
 
     with suppress(OSError):  # runs only while the machine is otherwise idle
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    stores, cache, _ = _open(task)
-    make_view_of_cached(cache, task["name"], Listing(task["listing"]), stores)
+    stores, cache, listing = _open(task)
+    make_view_of_cached(cache, task["name"], listing, stores)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def upload(
     """Write local files to the store under the given names, each whole or not at all.
 
     `notes`: a directory that records the progress of large files, so that an interrupted upload can resume.
-    `stored`: where the store has the content of some names already (see `unchanged`); these are linked.
+    `stored`: where the store has the content of some names already (see `find_unchanged`); these are linked.
     """
     if not store.writable:
         raise NotAllowed(f"{store!r} is read-only", "write to a datastore that is a folder or an object store")
@@ -85,9 +85,9 @@ def upload(
 
     def put(job: tuple[Path, str, int]) -> StoreEntry:
         path, name, size = job
-        entry = (
-            store.link(name, stored_paths[name]) if isinstance(store, FolderStore) and name in stored_paths else None
-        )
+        entry = None
+        if isinstance(store, FolderStore) and name in stored_paths:
+            entry = store.link(name, stored_paths[name])
         if entry is None:
             entry = _put(store, path, name, size, meter, notes)
         else:
@@ -102,7 +102,7 @@ def upload(
     return Uploaded(entries, sorted(existing))
 
 
-def unchanged(files: Sequence[tuple[Path, str]], store: FileStore, earlier: str) -> dict[str, str]:
+def find_unchanged(files: Sequence[tuple[Path, str]], store: FileStore, earlier: str) -> dict[str, str]:
     """Return, for each name whose content the folder `earlier` of the store has too, the path there.
 
     Both files are read. Only for stores that are folders: others cannot link files.

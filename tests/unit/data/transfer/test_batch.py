@@ -7,7 +7,7 @@ import pytest
 
 from footplate.data.stores.base import SMALL, Progress
 from footplate.data.stores.registry import open_store
-from footplate.data.transfer.batch import download, local_files, unchanged, upload
+from footplate.data.transfer.batch import download, find_unchanged, local_files, upload
 from footplate.data.transfer.partial import BLOCK, Partial
 from footplate.domain.data import Item, StoreSpec, place
 from footplate.errors import Conflict, InvalidInput, NotFound, Unavailable
@@ -22,7 +22,7 @@ def test_unchanged_files_get_a_second_name(tmp_path: Path) -> None:
     for name, data in {"same": b"1" * (SMALL + 1), "other": b"21", "longer": b"33", "gone": b"5"}.items():
         store.put(f"v1/{name}", data)
     files = list(local_files(local))
-    same = unchanged(files, store, "v1")
+    same = find_unchanged(files, store, "v1")
     assert same == {"same": "v1/same"}
     upload([(path, f"v2/{name}") for path, name in files], store, stored={"v2/same": "v1/same"})
     first, second = (tmp_path / "store" / version / "same" for version in ("v1", "v2"))
