@@ -166,9 +166,10 @@ def report_node_event(run: str, node: int, body: NodeEvent, services: ServicesOf
 @router.post("/runs/{run}/nodes/{node}/shipments", response_model=ShipmentReply)
 @requires(Right.SERVE_AS_NODE)
 def take_shipment(run: str, node: int, body: NodeShipment, services: ServicesOf) -> Response:
-    """Record events of a node, then pieces of its logs and journals, up to the first that is refused.
+    """Store pieces of a node's logs and journals up to the first that is refused, then record the node's events.
 
-    If the shipment is the last one and nothing was refused, the node is done.
+    The events are recorded also if the disk is full. If the shipment is the last one and every piece was stored, the
+    node is done.
     """
     return answer(services.shipments.take(run, node, body.shipment))
 
