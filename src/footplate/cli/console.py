@@ -134,7 +134,7 @@ def is_within(name: str, path: str) -> bool:
     return any(each == path or each.startswith(path.rstrip("/") + "/") for each in (name, printable(name)))
 
 
-def pairs(values: Iterable[tuple[str, Any]]) -> None:
+def print_pairs(values: Iterable[tuple[str, Any]]) -> None:
     """Print `name  value` lines. Empty values are left out; values of several lines go below their name.
 
     Values are made printable and then coloured, so callers pass them without colours.
@@ -154,7 +154,7 @@ def emit_or_pairs(as_json: bool, data: Any, values: Iterable[tuple[str, Any]]) -
     if as_json:
         emit(data)
     else:
-        pairs(values)
+        print_pairs(values)
 
 
 def when(seconds: float | None) -> str:

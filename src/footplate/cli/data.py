@@ -15,7 +15,7 @@ from footplate.cli.console import (
     emit_or_echo,
     emit_or_pairs,
     emit_or_say,
-    pairs,
+    print_pairs,
     say,
     size,
     tag_words,
@@ -35,7 +35,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import print_list, table
+from footplate.cli.tables import print_list, print_table
 from footplate.domain.datasets import DatasetView
 from footplate.sdk.data import uploaded_versions, worker_client
 from footplate.sdk.data.dataset import Dataset
@@ -81,7 +81,7 @@ def show(dataset: str, workspace: Workspace, as_json: bool) -> None:
         emit(view)
         return
     files = _first_files(workspace, view)
-    pairs(
+    print_pairs(
         [
             ("name", view.name),
             ("version", view.version),
@@ -257,7 +257,7 @@ def lineage(dataset: str, workspace: Workspace, as_json: bool) -> None:
               for m in links.models]  # fmt: skip
     if lines:
         named = f"{view.name}:{view.version}"
-        table(["", named, "status", "how"], lines, shrink=["how"], names=[named])
+        print_table(["", named, "status", "how"], lines, shrink=["how"], names=[named])
     else:
         say(f"no run read or wrote {view.name}:{view.version}")
 

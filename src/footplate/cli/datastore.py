@@ -22,7 +22,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.data import StoreEntry, StoreSpec, credential_fields
 from footplate.domain.datasets import DatastoreView
 from footplate.errors import InvalidInput
@@ -54,7 +54,7 @@ def list_stores(workspace: Workspace, as_json: bool) -> None:
         ["*" if s.is_default else "", s.name, s.kind, place(s), "kept, encrypted" if s.has_credentials else "none"]
         for s in stores
     ]
-    table(["", "name", "kind", "place", "credentials"], rows, shrink=["place"], drop=["credentials"])
+    print_table(["", "name", "kind", "place", "credentials"], rows, shrink=["place"], drop=["credentials"])
 
 
 def place(store: DatastoreView) -> str:
@@ -193,7 +193,7 @@ def list_folder(name: str, folder: str, workspace: Workspace, as_json: bool) -> 
         return
     rows = [[f"{name}/", "", ""] for name in listing["folders"]]
     rows += [[entry.path.rpartition("/")[2], size(max(0, entry.size)), ago(entry.modified)] for entry in files]
-    table(["name", "size", "changed"], rows, right=["size"])
+    print_table(["name", "size", "changed"], rows, right=["size"])
 
 
 @datastore.command("default")

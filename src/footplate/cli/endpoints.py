@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from footplate.cli.console import ago, emit, emit_or_pairs, emit_or_say, pairs, printable, say, tag_words, when, word
+from footplate.cli.console import (
+    ago,
+    emit,
+    emit_or_pairs,
+    emit_or_say,
+    print_pairs,
+    printable,
+    say,
+    tag_words,
+    when,
+    word,
+)
 from footplate.cli.context import (
     confirm,
     in_workspace,
@@ -20,7 +31,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import print_list, table
+from footplate.cli.tables import print_list, print_table
 from footplate.domain.serving.endpoints import EndpointView, ServiceLog, VersionView
 from footplate.errors import FootplateError
 from footplate.sdk.display.status_line import working
@@ -64,7 +75,7 @@ def show(name: str, workspace: Workspace, as_json: bool) -> None:
         emit(view)
         return
     settings = view.settings
-    pairs(
+    print_pairs(
         [
             ("name", view.name),
             ("state", word(view.state)),
@@ -79,7 +90,7 @@ def show(name: str, workspace: Workspace, as_json: bool) -> None:
         ]
     )
     columns = ["version", "state", "share", "models", "target", "workers", "requests", "errors", "p50", "p99"]
-    table(columns, [_row(version) for version in view.versions], right=columns[5:], drop=["models", "target"])
+    print_table(columns, [_row(version) for version in view.versions], right=columns[5:], drop=["models", "target"])
 
 
 @endpoints.command()

@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from footplate.api import LONG_POLL
-from footplate.cli.console import ago, counted, emit, pairs, say, size, when
+from footplate.cli.console import ago, counted, emit, print_pairs, say, size, when
 from footplate.cli.context import (
     find_view,
     in_workspace_with_json,
     requirements_environment,
 )
 from footplate.cli.main import Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.codec import to_json
 from footplate.domain.locks import diff as differences
 from footplate.domain.locks import packages
@@ -75,7 +75,7 @@ def list_environments(curated: bool, caches: bool, workspace: Workspace, as_json
             [v.digest[:12], v.builder, v.python, v.packages, size(v.size), ago(v.created), ago(v.used), _mark(v)]
             for v in views
         ]
-        table(columns, rows, right=["packages", "size"])
+        print_table(columns, rows, right=["packages", "size"])
         click.echo()
     if not as_json:
         _list_caches(session, as_json)
@@ -89,7 +89,7 @@ def _list_caches(session: Session, as_json: bool) -> None:
         return
     rows = [[view.name, size(view.size), view.holds] for view in caches if view.size]
     if rows:
-        table(["cache", "size", "holds"], rows, right=["size"])
+        print_table(["cache", "size", "holds"], rows, right=["size"])
 
 
 def _list_curated(session: Session, as_json: bool) -> None:
@@ -98,7 +98,7 @@ def _list_curated(session: Session, as_json: bool) -> None:
         emit(views)
         return
     rows = [[v.name, v.python, v.nearest or v.similar or "tested", ", ".join(v.requirements) or "–"] for v in views]
-    table(["name", "python", "nearest tested", "packages"], rows, shrink=["packages"], drop=["packages"])
+    print_table(["name", "python", "nearest tested", "packages"], rows, shrink=["packages"], drop=["packages"])
     say("show the packages of one with: footplate env show NAME")
 
 
@@ -183,7 +183,7 @@ def diff(before: str, after: str, workspace: Workspace, as_json: bool) -> None:
     elif not changes:
         say("the same" if first.digest == second.digest else "the same packages, from different files")
     else:
-        table(["what", "before", "after"], [[c.what, c.before or "–", c.after or "–"] for c in changes])
+        print_table(["what", "before", "after"], [[c.what, c.before or "–", c.after or "–"] for c in changes])
 
 
 @env.command()
@@ -289,6 +289,6 @@ def _print_lock(lock: Lock, more: Iterable[tuple[str, Any]] = ()) -> None:
         ("python", about.get("python") or about.get("interpreter")),
     ]
     facts += [("platform", about.get("platform")), ("made for", _made_for(lock))]
-    pairs([*facts, *more, *(("warning", warning) for warning in lock.warnings)])
+    print_pairs([*facts, *more, *(("warning", warning) for warning in lock.warnings)])
     for name, version in packages(lock).items():
         click.echo(f"  {name} {version}" if "/" in version else f"  {name}=={version}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from footplate.cli.console import ago, emit, is_terminal, pairs, say, tag_words, when
+from footplate.cli.console import ago, emit, is_terminal, print_pairs, say, tag_words, when
 from footplate.cli.context import (
     confirm,
     json_option,
@@ -18,7 +18,7 @@ from footplate.cli.context import (
     yes_option,
 )
 from footplate.cli.main import Command, Noun
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.records import WorkspaceView
 from footplate.sdk.config import workspace_file
 from footplate.sdk.config.workspace_file import WorkspaceConfig as Config
@@ -138,7 +138,7 @@ def list_workspaces(as_json: bool) -> None:
     except UserErrorException:
         here = ""
     rows = [(_mark(v, here), v.name, v.resource_group, v.subscription_id, ago(v.created)) for v in views]
-    table(("", "name", "resource group", "subscription", "created"), rows)
+    print_table(("", "name", "resource group", "subscription", "created"), rows)
 
 
 def _mark(view: WorkspaceView, here: str) -> str:
@@ -167,7 +167,7 @@ def show(name: str | None, as_json: bool) -> None:
         emit(view)
         return
     server = chosen.session.server or chosen.session.info.home
-    pairs([
+    print_pairs([
         ("name", view.name), ("id", view.id), ("subscription", view.subscription_id),
         ("resource group", view.resource_group), ("created", when(view.created)), ("tags", tag_words(view.tags)),
         ("server", server),

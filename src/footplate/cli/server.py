@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from footplate.cli.console import ago, counted, emit, emit_or_pairs, pairs, say, size, when
+from footplate.cli.console import ago, counted, emit, emit_or_pairs, print_pairs, say, size, when
 from footplate.cli.context import (
     in_workspace_with_json,
     json_option,
@@ -107,11 +107,11 @@ def _team_status(url: str) -> dict[str, Any]:
 def _show(found: dict[str, Any]) -> None:
     if not found["running"]:  # the record is that of the last server
         facts = [(name, found.get(name)) for name in ("home", "url", "problem")]
-        pairs([("server", "not running" if "home" in found else "not available"), *facts])
+        print_pairs([("server", "not running" if "home" in found else "not available"), *facts])
         return
     names = ("version", "pid", "home", "socket", "url", "database", "python", "active_runs", "problem")
     since = f"{when(found['started'])} ({ago(found['started'])})"
-    pairs([("server", "running"), ("started", since), *((n.replace("_", " "), found.get(n)) for n in names)])
+    print_pairs([("server", "running"), ("started", since), *((n.replace("_", " "), found.get(n)) for n in names)])
 
 
 @server.command()

@@ -23,7 +23,7 @@ from footplate.cli.main import Command, Noun, Unusable
 from footplate.cli.run import experiment_name
 from footplate.cli.run_config import ENVIRONMENTS, SHARED_OPTIONS, config_options, make_run_config
 from footplate.cli.sweep_view import parameters, print_trials, say_end, watch
-from footplate.cli.tables import print_list, table
+from footplate.cli.tables import print_list, print_table
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.early_stopping import MAXIMIZE, MINIMIZE
 from footplate.sdk.config.script_run_config import ScriptRunConfig
@@ -169,7 +169,7 @@ def analyze(run_id: str, workspace: Workspace, as_json: bool) -> None:
         rows = [
             [name.lstrip("-"), f"{share:.0%}", "█" * round(share * 40)] for name, share in analysis.importance.items()
         ]
-        table(["parameter", "importance", ""], rows, right=["importance"])
+        print_table(["parameter", "importance", ""], rows, right=["importance"])
 
 
 @sweep.command()

@@ -10,7 +10,7 @@ import click
 
 from footplate.cli.console import counted, duration, emit, is_terminal, number, say, sparkline, with_options
 from footplate.cli.follow import CANCELED
-from footplate.cli.tables import table, terminal_lines
+from footplate.cli.tables import print_table, terminal_lines
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.tuning.sweeps import SweepSpec, TrialView
 from footplate.sdk.sweep_run import HyperDriveRun
@@ -126,7 +126,7 @@ def print_trials(found: HyperDriveRun, trials: Sequence[TrialView], spec: SweepS
     """Print all trials, with the course of each on a terminal."""
     curves = {t.run: _curve(found, t.run, spec.primary.metric) for t in trials if t.intervals and is_terminal()}
     columns, rows = _cells(trials, spec, curves)
-    table(columns, rows, right=_right(spec), shrink=_SHRINK, drop=_DROP)
+    print_table(columns, rows, right=_right(spec), shrink=_SHRINK, drop=_DROP)
 
 
 _SHRINK = ("stopped because",)

@@ -18,7 +18,7 @@ SHORTEST = 8
 """The minimum width of a column that may shrink."""
 
 
-def table(
+def print_table(
     columns: Sequence[str],
     rows: Iterable[Sequence[Any]],
     *,
@@ -62,7 +62,7 @@ def print_list(
     elif not items:
         say(nothing)
     else:
-        table(columns, map(row, items), **layout)
+        print_table(columns, map(row, items), **layout)
 
 
 def terminal_lines(

@@ -49,7 +49,7 @@ def test_a_long_series_is_averaged_into_one_line() -> None:
 
 
 def test_a_table_in_a_pipe_is_plain_and_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
+    tables.print_table(["name", "size"], [["a", "10 B"], ["long-name", None]], right=["size"])
     assert capsys.readouterr().out == "NAME       SIZE\na          10 B\nlong-name\n"
 
 
@@ -66,7 +66,7 @@ def test_times_for_programs_are_iso_8601_in_utc() -> None:
 
 
 def test_pairs_leave_out_empty_values(capsys: pytest.CaptureFixture[str]) -> None:
-    console.pairs([("id", "r1"), ("parent", None), ("tags", ""), ("target", "local")])
+    console.print_pairs([("id", "r1"), ("parent", None), ("tags", ""), ("target", "local")])
     assert capsys.readouterr().out == "id      r1\ntarget  local\n"
 
 

@@ -65,13 +65,13 @@ def test_one_long_name_does_not_hide_other_columns(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("COLUMNS", "24")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    tables.table(["id", "status", "empty"], [["short", "Done", ""], ["long-" * 6, "Done", None]])
+    tables.print_table(["id", "status", "empty"], [["short", "Done", ""], ["long-" * 6, "Done", None]])
     lines = re.sub("\x1b\\[[0-9;]*m", "", shown.getvalue()).splitlines()
     assert lines == ["id     status", "─────────────", "short  Done", "long-" * 6, "       Done"]
 
 
 def test_wide_characters_keep_columns_aligned(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.table(["name", "n"], [["日本", 1], ["abcd", 2]])
+    tables.print_table(["name", "n"], [["日本", 1], ["abcd", 2]])
     assert capsys.readouterr().out == "NAME  N\n日本  1\nabcd  2\n"
 
 
@@ -81,7 +81,7 @@ def test_wrapped_text_with_wide_characters_fits(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    tables.table(["id", "why"], [["a", "日本日本日本日本日本 is waiting for some more time"]], wrap=["why"])
+    tables.print_table(["id", "why"], [["a", "日本日本日本日本日本 is waiting for some more time"]], wrap=["why"])
     lines = shown.getvalue().splitlines()
     assert max(map(wide, lines)) <= 20
     assert "".join(line[3:] for line in lines[2:]).replace(" ", "") == "日本日本日本日本日本iswaitingforsomemoretime"
@@ -93,7 +93,7 @@ def test_a_table_that_is_too_wide_is_continued_below(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
-    tables.table(["id", "loss", "learning", "layers"], [["run_1", 0.123456, 0.5, 2], ["run_2", 0.1, 0.25, 4]])
+    tables.print_table(["id", "loss", "learning", "layers"], [["run_1", 0.123456, 0.5, 2], ["run_2", 0.1, 0.25, 4]])
     blank = [line for line in shown.getvalue().split("\n") if not line]
     lines = [line.split() for line in shown.getvalue().splitlines() if "─" not in line]
     assert max(map(wide, shown.getvalue().splitlines())) <= 20
@@ -106,12 +106,12 @@ def test_a_table_that_is_too_wide_is_continued_below(monkeypatch: pytest.MonkeyP
 
 
 def test_ids_among_the_headings_keep_their_case_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.table(["what", "run_Ab"], [["lr", 1]], names=["run_Ab"])
+    tables.print_table(["what", "run_Ab"], [["lr", 1]], names=["run_Ab"])
     assert capsys.readouterr().out == "WHAT  run_Ab\nlr    1\n"
 
 
 def test_a_name_cannot_write_escape_codes_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.table(["name"], [["a\nb\x1b[31mred"]])
+    tables.print_table(["name"], [["a\nb\x1b[31mred"]])
     assert capsys.readouterr().out == "NAME\na�b�[31mred\n"
 
 

@@ -17,7 +17,7 @@ from footplate.cli.context import (
     parse_pairs,
 )
 from footplate.cli.main import Unusable
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.records import EngineView
 from footplate.sdk.compute.targets import MANY_NODES, ComputeTarget
 from footplate.sdk.workspace import Workspace
@@ -81,7 +81,7 @@ def engines(name: str | None, workspace: Workspace, as_json: bool) -> None:
         emit(listed)
         return
     rows = [[engine.name, *row] for engine in listed for row in _option_rows(engine)]
-    table(["engine", "option", "meaning", "per run"], rows, wrap=["meaning"])
+    print_table(["engine", "option", "meaning", "per run"], rows, wrap=["meaning"])
 
 
 def _option_rows(engine: EngineView) -> list[list[str]]:

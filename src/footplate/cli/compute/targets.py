@@ -16,7 +16,7 @@ from footplate.cli.context import (
     names_of,
     yes_option,
 )
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain import shapes
 from footplate.domain.codec import to_json
 from footplate.domain.node_kinds import KnownKind, describe, summarize
@@ -47,7 +47,7 @@ def list_computes(workspace: Workspace, as_json: bool) -> None:
         return
     rows = [[c.name, c.engine, c.busy_nodes, c.idle_nodes, c.max_nodes, c.waiting_runs, c.state] for c in targets]
     numbers = ["busy nodes", "idle nodes", "at most", "waiting runs"]
-    table(["name", "engine", *numbers, "state"], rows, right=numbers, drop=["engine", "state"])
+    print_table(["name", "engine", *numbers, "state"], rows, right=numbers, drop=["engine", "state"])
 
 
 @compute.command()
@@ -109,7 +109,7 @@ def queue(name: str | None, workspace: Workspace, as_json: bool) -> None:
     columns = ["place", "run", "target", "nodes", "GPUs", "submitted", "starts within", "waits because"]
     if target:
         columns, rows = columns[:2] + columns[3:], [row[:2] + row[3:] for row in rows]
-    table(columns, rows, right=["place", "nodes", "GPUs"], wrap=["waits because"], drop=["submitted"])
+    print_table(columns, rows, right=["place", "nodes", "GPUs"], wrap=["waits because"], drop=["submitted"])
 
 
 def _within(latest: float | None) -> str:
@@ -210,7 +210,7 @@ def check(name: str, nodes: int | None, timeout: float, workspace: Workspace, as
         for finding in node["findings"]
     ]
     if rows:
-        table(["node", "check", "state", "finding"], rows, wrap=["finding"])
+        print_table(["node", "check", "state", "finding"], rows, wrap=["finding"])
     if report.problem:
         say(f"{len(report.nodes)} of {counted(report.requested, 'node')} have answered: {report.problem}")
     say(f"{name} {'is usable' if report.is_usable else 'has problems'}; see also: footplate runs show {report.run}")

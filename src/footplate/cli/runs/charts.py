@@ -11,7 +11,7 @@ import click
 
 from footplate.cli.console import counted, is_terminal, number, say, size, sparkline
 from footplate.cli.runs import plots
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.floats import untag_float
 from footplate.domain.replies import MetricSeries
 
@@ -25,7 +25,7 @@ def show_table(series: Sequence[MetricSeries]) -> None:
     used_width = sum(max(len(row[i]) for row in [columns, *(row for row, _ in rows)]) + 2 for i in range(5))
     width = min(max(shutil.get_terminal_size().columns - used_width, _COURSE[0]), _COURSE[1])
     cells = [[*row, sparkline(finite, width) if len(finite) > 1 else ""] for row, finite in rows]
-    table(columns, cells, right=columns[1:5], shrink=["last"], drop=["course", "min", "max"])
+    print_table(columns, cells, right=columns[1:5], shrink=["last"], drop=["course", "min", "max"])
 
 
 def _row(name: str, values: list[Any]) -> tuple[list[str], list[float]]:

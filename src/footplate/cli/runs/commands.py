@@ -20,7 +20,7 @@ from footplate.cli.console import (
     emit_or_say,
     is_within,
     number,
-    pairs,
+    print_pairs,
     say,
     size,
     tag_words,
@@ -44,7 +44,7 @@ from footplate.cli.follow import describe_start
 from footplate.cli.run import wait_for
 from footplate.cli.runs.group import runs
 from footplate.cli.stacks import show_stacks
-from footplate.cli.tables import print_list, table
+from footplate.cli.tables import print_list, print_table
 from footplate.domain.floats import untag_float
 from footplate.domain.orders import CHECKPOINTS, checkpoint_folders
 from footplate.domain.records import NodeRecord, RunView
@@ -72,7 +72,7 @@ def show(run_id: str, workspace: Workspace, as_json: bool) -> None:
         emit(view)
         return
     related = [("children", _children(workspace.session, view)), *_data(workspace.session, view)]
-    pairs([*_identity(view), *related, ("checkpoints", _checkpoints(workspace.session, view)), *_reasons(view)])
+    print_pairs([*_identity(view), *related, ("checkpoints", _checkpoints(workspace.session, view)), *_reasons(view)])
 
 
 def _reasons(view: RunView) -> list[tuple[str, Any]]:
@@ -341,4 +341,4 @@ def story(run_id: str, workspace: Workspace, as_json: bool) -> None:
         emit(lines)
     else:
         rows = [[when(s.time), f"{s.time - lines[0].time:.2f}s", s.status, s.text] for s in lines]
-        table(["time", "after", "status", "what happened"], rows, right=["after"], wrap=["what happened"])
+        print_table(["time", "after", "status", "what happened"], rows, right=["after"], wrap=["what happened"])

@@ -21,7 +21,7 @@ from footplate.cli.context import (
 from footplate.cli.runs import columns as cells
 from footplate.cli.runs.group import runs
 from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.codec import to_json
 from footplate.domain.records import RunView
 from footplate.domain.runs.filter_words import quote
@@ -218,7 +218,7 @@ def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
     right = [name for name, column in zip(headings, columns, strict=True) if "." in column or column == "took"]
     rows = [[cells.cell(view, column) for column in columns] for view in views]
     drop = [name for name in ("experiment", "name", "took", "created") if name in headings and headings[0] != name]
-    table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
+    print_table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
 
 
 @runs.command()
@@ -237,7 +237,7 @@ def diff(before: str, after: str, workspace: Workspace, as_json: bool) -> None:
             same.append(name)
             continue
         click.echo(paint(name, bold=True))
-        table(
+        print_table(
             ["what", difference.before, difference.after],
             [[change.what, change.before or "–", change.after or "–"] for change in changes],
             shrink=[difference.before, difference.after],

@@ -19,7 +19,7 @@ from footplate.cli.context import (
 from footplate.cli.runs import charts, images, plots
 from footplate.cli.runs.group import runs
 from footplate.cli.runs.unknown import nearest_hint
-from footplate.cli.tables import table
+from footplate.cli.tables import print_table
 from footplate.domain.records import FileView
 from footplate.domain.replies import MetricSeries
 from footplate.sdk.exceptions import UserErrorException
@@ -136,7 +136,7 @@ def show_images(run_id: str, paths: tuple[str, ...], workspace: Workspace, as_js
         else [file for file in files if not _show(workspace.session, view.id, file, protocol)]
     )
     if not_shown:
-        table(["path", "size"], [[file.path, size(file.size)] for file in not_shown], right=["size"])
+        print_table(["path", "size"], [[file.path, size(file.size)] for file in not_shown], right=["size"])
         named = shlex.join(printable(file.path) for file in not_shown) if len(not_shown) <= _NAMED else ""
         say(f"this terminal cannot show {'it' if len(not_shown) == 1 else 'them'}; download with:")
         say(f"  footplate runs download {view.id} {named}".rstrip())

@@ -13,7 +13,7 @@ from footplate.cli.console import counted, duration, emit, is_terminal, number
 from footplate.cli.context import in_workspace_with_json
 from footplate.cli.follow import phase_of
 from footplate.cli.runs.group import runs
-from footplate.cli.tables import table, terminal_lines
+from footplate.cli.tables import print_table, terminal_lines
 from footplate.domain.codec import to_json
 from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
@@ -47,7 +47,7 @@ def watch(experiment: str | None, interval: float, recent: str, workspace: Works
     if not is_terminal():
         views = _look(workspace, experiment, recent)
         click.echo(_heading(views))
-        table(_COLUMNS, map(_row, views), right=["took"])
+        print_table(_COLUMNS, map(_row, views), right=["took"])
         return
     click.echo(_OTHER_SCREEN, nl=False)
     try:

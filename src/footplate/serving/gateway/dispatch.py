@@ -301,11 +301,11 @@ class ServicePool:
             return
         shadows = [pool for pool in self.pools.values() if pool.version.shadow]
         if shadows:
-            done = _Comparison(done, shadows, item, body).done
+            done = _Comparison(done, shadows, item, body).take_answer
         rivals = [self.pools[name] for name in chosen.version.rivals if name in self.pools]
         if rivals:
             opinion = SecondOpinion(chosen, rivals, item, body, done)
-            opinion.pending = chosen.submit(item, body, opinion.done)
+            opinion.pending = chosen.submit(item, body, opinion.take_answer)
         else:
             chosen.submit(item, body, done)
 
@@ -330,7 +330,7 @@ class _Comparison:
         self._item = item
         self._body = body
 
-    def done(self, answer: Answer) -> None:
+    def take_answer(self, answer: Answer) -> None:
         self._done(answer)
         for pool in self._shadows:
             pool.submit_copy(self._item, self._body, lambda other, pool=pool: self._compare(pool, answer, other))

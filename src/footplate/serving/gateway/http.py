@@ -154,7 +154,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_unread = False
         self._memory.forget(self)
         if not self._closing and self._current is None:
-            self._next()
+            self._begin_next()
 
     @property
     def unread(self) -> int:
@@ -302,9 +302,9 @@ class HttpConnection(asyncio.Protocol):
         if not request.keep_alive:
             self._close()
         elif not self._is_unread:
-            self._next()
+            self._begin_next()
 
-    def _next(self) -> None:
+    def _begin_next(self) -> None:
         """Go on with the next request when a response is written."""
         if self._waiting:
             # Not from here: a service that answers at once would go deeper with every pipelined request.

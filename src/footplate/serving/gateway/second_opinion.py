@@ -30,7 +30,7 @@ class SecondOpinion:
         self._copy: Pending | None = None
         self.pending: Pending | None = None  # None if the queue was full: that is not the version's failure
 
-    def done(self, answer: Answer) -> None:
+    def take_answer(self, answer: Answer) -> None:
         self._done(answer)
         if self.pending is None or self._pool.copies >= MOST_COPIES:
             return

@@ -52,13 +52,13 @@ class WorkerServer:
             listener.bind(address)
         listener.listen(BACKLOG)
         os.replace(aside, path)
-        self._until_stopped(lambda: self._accept(listener))
+        self._work_until_stopped(lambda: self._accept(listener))
 
     def serve_through(self, connect: Callable[[], socket.socket]) -> None:
         """Open a connection to the gateway, again whenever it is lost, until SIGTERM; then finish the batch in hand."""
-        self._until_stopped(lambda: self._keep_connected(connect))
+        self._work_until_stopped(lambda: self._keep_connected(connect))
 
-    def _until_stopped(self, work: Callable[[], None]) -> None:
+    def _work_until_stopped(self, work: Callable[[], None]) -> None:
         def run() -> None:
             try:
                 work()
