@@ -370,14 +370,5 @@ _NOTHING_SPECIAL: Kinds = {}
 def translate(error: FootplateError, kinds: Kinds = _NOTHING_SPECIAL) -> AzureMLException:
     """Return the Azure exception for `error`, with its message and hint; the original is its `inner_exception`."""
     codes = [kind.code for kind in type(error).__mro__ if issubclass(kind, FootplateError)]
-    for table in (kinds, DEFAULT):
-        for code in codes:
-            if code in table:
-                return _make(table[code], error)
-    return _make(ServiceException, error)
-
-
-def _make(kind: Type[AzureMLException], error: FootplateError) -> AzureMLException:
-    if issubclass(kind, _WithStatus):
-        return kind(error.message, error, status_code=error.status, hint=error.hint)
-    return kind(error.message, error, hint=error.hint)
+    kind = next((table[code] for table in (kinds, DEFAULT) for code in codes if code in table), ServiceException)
+    return kind(error.message, error, status_code=error.status, hint=error.hint)  # most have no status, and ignore it

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import importlib
 import operator
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
 from footplate.lazy import Deferred
 from footplate.sdk.display import notebooks
@@ -393,7 +380,7 @@ def submit(
     )
 
 
-def _load(path: str) -> Callable[..., Any]:
+def _load(path: str) -> Any:
     module, _, name = path.partition(":")
     return operator.attrgetter(name)(importlib.import_module(_SDK + module))
 

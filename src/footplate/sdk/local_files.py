@@ -37,7 +37,11 @@ def named_files(files: Sequence[Union[str, Any]], relative_root: Optional[str]) 
         raise UserErrorException(f"the file {missing!r} does not exist", hint="upload a folder with upload")
     if not paths:
         raise UserErrorException("no files were given", hint="give at least one path")
-    root = os.path.abspath(relative_root) if relative_root is not None else _common(paths)
+    root = (
+        os.path.abspath(relative_root)
+        if relative_root is not None
+        else os.path.commonpath([os.path.dirname(path) for path in paths])
+    )
     for path in paths:
         if os.path.commonpath([root, path]) != root:
             raise UserErrorException(
@@ -99,7 +103,3 @@ def _warn(what: str, names: Sequence[str]) -> None:
         first_names = ", ".join(sorted(names)[:_NAMED_IN_WARNING])
         more = len(names) - _NAMED_IN_WARNING
         warn_caller(f"{what}: {first_names}{f' and {more} more' if more > 0 else ''}")
-
-
-def _common(paths: List[str]) -> str:
-    return os.path.commonpath([os.path.dirname(path) for path in paths])

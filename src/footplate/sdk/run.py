@@ -11,9 +11,10 @@ from footplate.sdk.values.wrong_types import explained
 
 TYPE_CHECKING = False  # typing is not imported: a script that only logs does without it
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+    from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
     from footplate.domain.records import RunView
+    from footplate.sdk import context, sweep_run
     from footplate.sdk import experiment as experiments
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from footplate.sdk.submission import run_outputs, scripts
     from footplate.sdk.workspace import Workspace
 else:
+    context = Deferred("footplate.sdk.context")
+    sweep_run = Deferred("footplate.sdk.sweep_run")
     experiments = Deferred("footplate.sdk.experiment")
     environments = Deferred("footplate.sdk.environments.environment")
     models = Deferred("footplate.sdk.models.model")
@@ -166,9 +169,7 @@ class Run(ControlledRun):
             run = Run.get_context()
             run.log("loss", 0.25)
         """
-        from footplate.sdk.context import current_run  # noqa: PLC0415  # circular: context defines the job's subclass of Run
-
-        return current_run(allow_offline)
+        return context.current_run(allow_offline)
 
     @staticmethod
     def get_submitted_run(**kwargs: Any) -> Run:
@@ -460,15 +461,9 @@ class ScriptRun(Run):
 
 def make_run(experiment: Experiment, view: RunView) -> Run:
     """Return an object of the class for the run's type."""
-    return _class_of(view.type).from_view(experiment, view)
-
-
-def _class_of(type_name: Optional[str]) -> Type[Run]:
-    if type_name == HYPERDRIVE:
-        from footplate.sdk.sweep_run import HyperDriveRun  # noqa: PLC0415  # imports this module
-
-        return HyperDriveRun
-    return ScriptRun if type_name == SCRIPT_RUN else Run
+    if view.type == HYPERDRIVE:
+        return sweep_run.HyperDriveRun.from_view(experiment, view)
+    return (ScriptRun if view.type == SCRIPT_RUN else Run).from_view(experiment, view)
 
 
 @explained

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Type, TypeVar, Union, cast
 
 from footplate.api import LONG_POLL
 from footplate.domain.serving.endpoints import BROKEN, TRANSITIONING, EndpointView, VersionSpec
+from footplate.lazy import Deferred
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.models import deploying, service_call
@@ -20,6 +21,11 @@ from footplate.sdk.models.model import Model
 from footplate.sdk.models.registration import KINDS
 from footplate.sdk.values.labels import matches
 from footplate.sdk.values.wrong_types import explained
+
+if TYPE_CHECKING:
+    from footplate.sdk.models import aks_endpoint
+else:
+    aks_endpoint = Deferred("footplate.sdk.models.aks_endpoint")  # its classes derive from the one here
 
 S = TypeVar("S", bound="Webservice")
 
@@ -468,6 +474,4 @@ class Webservice(DeployedService):
 
 def service_of(workspace: Workspace, view: EndpointView) -> Webservice:
     """Return the service as an object of its kind."""
-    from footplate.sdk.models import aks_endpoint  # noqa: PLC0415  # its classes derive from the one here
-
     return aks_endpoint.CLASSES[view.settings.kind].from_view(workspace, view)

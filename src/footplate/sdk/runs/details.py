@@ -38,20 +38,13 @@ def _address(session: Session, run_id: str, file: FileView) -> str:
 def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:
     """Return the details with the contents of the logs instead of their addresses."""
     described = _base(view)
-    described["logFiles"] = {name: log_text(session, view.id, name) for name in log_names(session, view.id)}
+    logs = {file.path: b"".join(session.api.files.read(view.id, file.path)) for file in _logs(session, view.id)}
+    described["logFiles"] = {name: content.decode("utf-8", "replace") for name, content in logs.items()}
     return described
-
-
-def log_names(session: Session, run_id: str) -> List[str]:
-    return [file.path for file in _logs(session, run_id)]
 
 
 def _logs(session: Session, run_id: str) -> List[FileView]:
     return [file for file in session.api.files.list(run_id) if file.path.startswith(LOG_FOLDERS)]
-
-
-def log_text(session: Session, run_id: str, name: str) -> str:
-    return b"".join(session.api.files.read(run_id, name)).decode("utf-8", "replace")
 
 
 def detailed_status(view: RunView) -> Dict[str, Any]:

@@ -72,10 +72,6 @@ def upload(
     session.api.files.add(run_id, stored, automatic=automatic, overwrite=overwrite, key=uuid.uuid4().hex)
 
 
-def upload_bytes(session: Session, run_id: str, name: str, data: bytes) -> None:
-    upload(session, run_id, [(name, io.BytesIO(data))])
-
-
 def upload_folder(session: Session, run_id: str, name: str, path: str) -> None:
     if not os.path.isdir(path):
         raise UserErrorException(f"{path!r} is not a folder", hint="upload a single file with upload_file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def take(session: Session, folder: str, kept_folders: Sequence[str] = ()) -> Tak
 def keep_diff(session: Session, run_id: str, diff: bytes) -> None:
     """Store uncommitted changes as a file of the run."""
     if diff:
-        files.upload_bytes(session, run_id, DIFF, diff)
+        files.upload(session, run_id, [(DIFF, io.BytesIO(diff))])
 
 
 def restore(session: Session, snapshot: str, path: Optional[str]) -> str:
