@@ -11,21 +11,7 @@ import os
 import tempfile
 import threading
 from contextlib import nullcontext, suppress
-from typing import (
-    BinaryIO,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    TypeVar,
-    Union,
-    cast,
-)  # fmt: skip
+from typing import BinaryIO, Callable, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar, Union, cast
 
 from footplate.content.blobs import BlobFolder, hash_file
 from footplate.disk import atomic_file, write_all
@@ -102,23 +88,22 @@ def store_of(session: Session) -> Blobs:
 def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileView]:
     """Store each source and return the stored files, under their names and in the same order."""
     store = store_of(session)
-    views: Dict[int, FileView] = {}
-    paths: Dict[int, str] = {}
+    views: List[FileView] = []
     with translating():
-        for at, (name, source) in enumerate(sources):
-            if hasattr(source, "read"):
-                data = cast("BinaryIO", source).read()
-                data = data.encode("utf-8") if isinstance(data, str) else data
-                views[at] = FileView(name, len(data), store.put_bytes(data))
-            else:
-                paths[at] = _find_file(source)
+        paths = {at: _find_file(source) for at, (_, source) in enumerate(sources) if not hasattr(source, "read")}
         total = sum(map(os.path.getsize, paths.values()))
         files = f"{len(paths)} files" if len(paths) != 1 else os.path.basename(next(iter(paths.values())))
         with working(f"uploading {files} ({readable_size(total)})") if total > _LARGE else nullcontext():
-            stored = store.put_files([(path, None) for path in paths.values()])
-        for at, (digest, size) in zip(paths, stored):
-            views[at] = FileView(sources[at][0], size, digest)
-    return [views[at] for at in range(len(sources))]
+            stored = dict(zip(paths, store.put_files([(path, None) for path in paths.values()])))
+        for at, (name, source) in enumerate(sources):
+            if at in stored:
+                digest, size = stored[at]
+            else:
+                data = cast("BinaryIO", source).read()
+                data = data.encode("utf-8") if isinstance(data, str) else data
+                digest, size = store.put_bytes(data), len(data)
+            views.append(FileView(name, size, digest))
+    return views
 
 
 def fetch(session: Session, digest: str, target: str, passing: Passing = iter) -> None:

@@ -37,11 +37,8 @@ def named_files(files: Sequence[Union[str, Any]], relative_root: Optional[str]) 
         raise UserErrorException(f"the file {missing!r} does not exist", hint="upload a folder with upload")
     if not paths:
         raise UserErrorException("no files were given", hint="give at least one path")
-    root = (
-        os.path.abspath(relative_root)
-        if relative_root is not None
-        else os.path.commonpath([os.path.dirname(path) for path in paths])
-    )
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    root = common if relative_root is None else os.path.abspath(relative_root)
     for path in paths:
         if os.path.commonpath([root, path]) != root:
             raise UserErrorException(
