@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 from footplate.domain.specs import EnvironmentSpec
-from footplate.environments.requirements import clean, names_local_files
+from footplate.environments.requirements import conda_lines, names_local_files, pip_lines
 from footplate.errors import NotAllowed
 
 ANY = ("any",)
@@ -39,20 +38,14 @@ def check(spec: EnvironmentSpec, allowed: Sequence[str]) -> None:
 
 
 def _addresses(spec: EnvironmentSpec) -> Iterator[str]:
-    conda = cast("dict[str, Any]", spec.options.get("conda") or {})
-    pip = [*spec.requirements, *(str(line) for line in conda.get("pip") or ())]
-    yield from _of_lines(clean(pip))
-    for line in (*(conda.get("channels") or ()), *(conda.get("dependencies") or ())):
-        yield from _URL.findall(str(line))
-
-
-def _of_lines(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
+    for line in pip_lines(spec):
         named = _OPTION.match(line)
         addresses = [named[1]] if named else _URL.findall(line)
         yield from addresses
         if not addresses and names_local_files([line]):
             yield line
+    for line in (*conda_lines(spec, "channels"), *conda_lines(spec, "dependencies")):
+        yield from _URL.findall(line)
 
 
 def _is_below(address: str, allowed: str) -> bool:

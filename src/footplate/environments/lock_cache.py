@@ -28,7 +28,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import adaptations, built_environments, conda, curated, machine, recipes, torch_builds
 from footplate.environments.base import ResolverSettings, Say, without_prefix
-from footplate.environments.requirements import clean, names_local_files
+from footplate.environments.requirements import clean, conda_lines, names_local_files, pip_lines
 from footplate.environments.uv import RESOLVING
 from footplate.pip_settings import pip_settings
 
@@ -76,12 +76,11 @@ def key(spec: EnvironmentSpec, settings: ResolverSettings, environ: Mapping[str,
         "constraints": _texts(pip.get("constraint", "") + " " + environ.get("UV_CONSTRAINT", "")),
         "uv": {n: v for n, v in environ.items() if n.startswith("UV_") and n not in _OF_THE_MOMENT},
         "uv files": _texts(" ".join(_uv_files(environ))),
-        "wheels": _wheels([*_find_links(pip, environ), *_named_folders(spec)]),
+        "wheels": _wheels(_wheel_folders(spec, pip, environ)),
     }
     if settings.node is not None:
         content["node"] = to_json(settings.node)
-    file: dict[str, Any] = spec.options.get("conda") or {}
-    lines = [*spec.requirements, *(str(line) for line in file.get("pip") or ())]
+    lines = [*spec.requirements, *conda_lines(spec, "pip")]
     if "curated" in spec.options:
         entries = curated.with_nearest(str(spec.options["curated"]))
         content["curated"] = [asdict(entry) for entry in entries]
@@ -110,13 +109,10 @@ def _uv_files(environ: Mapping[str, str]) -> list[str]:
     return [os.path.join(configured, "uv", "uv.toml"), "/etc/uv/uv.toml"]
 
 
-def _find_links(pip: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
-    return [*pip.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").split(",")]
-
-
-def _named_folders(spec: EnvironmentSpec) -> list[str]:
-    matches = (_FIND_LINKS.match(line) for line in clean([*spec.requirements, *_pip_lines(spec)]))
-    return [match[1] for match in matches if match]
+def _wheel_folders(spec: EnvironmentSpec, pip: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+    """Return the folders that pip's and uv's settings and the lines name for wheels."""
+    named = [match[1] for line in pip_lines(spec) if (match := _FIND_LINKS.match(line))]
+    return [*pip.get("find-links", "").split(), *environ.get("UV_FIND_LINKS", "").split(","), *named]
 
 
 def _wheels(places: Iterable[str]) -> list[tuple[str, int, int]]:
@@ -143,14 +139,8 @@ def _texts(paths: str) -> list[str]:
 
 def _may_change_unseen(spec: EnvironmentSpec) -> bool:
     """Whether requirements or channels name local files, which can change while the key stays the same."""
-    section: dict[str, Any] = spec.options.get("conda") or {}
-    are_folders = any(re.match(r"file:|[./~]", str(channel)) for channel in section.get("channels") or ())
-    return are_folders or names_local_files(clean([*spec.requirements, *_pip_lines(spec)]))
-
-
-def _pip_lines(spec: EnvironmentSpec) -> list[str]:
-    conda: dict[str, Any] = spec.options.get("conda") or {}
-    return [str(line) for line in conda.get("pip") or ()]
+    are_folders = any(re.match(r"file:|[./~]", channel) for channel in conda_lines(spec, "channels"))
+    return are_folders or names_local_files(pip_lines(spec))
 
 
 def _read(path: Path, newer_than: float = 0.0) -> tuple[Lock, float] | None:

@@ -7,10 +7,14 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from footplate.content.blobs import hash_file
 from footplate.environments.base import Say, without_prefix
 from footplate.errors import InvalidInput
+
+if TYPE_CHECKING:  # an agent starts sooner without it
+    from footplate.domain.specs import EnvironmentSpec
 
 _NAME = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:$|[\[<>=!~;@\s(,])")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
@@ -46,6 +50,17 @@ AZUREML_PACKAGES = tuple(
     )
 )  # fmt: skip
 """azureml packages that other packages depend on; they are excluded from dependencies, too."""
+
+
+def conda_lines(spec: EnvironmentSpec, part: str) -> list[str]:
+    """Return the lines of a part of the spec's conda file: channels, dependencies or pip."""
+    conda: dict[str, Any] = spec.options.get("conda") or {}
+    return [str(line) for line in conda.get(part) or ()]
+
+
+def pip_lines(spec: EnvironmentSpec) -> list[str]:
+    """Return the requirements of a spec, clean, with those of its conda file."""
+    return clean([*spec.requirements, *conda_lines(spec, "pip")])
 
 
 def clean(texts: Iterable[str]) -> list[str]:

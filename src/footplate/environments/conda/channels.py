@@ -15,6 +15,7 @@ from typing import Any, cast
 import yaml
 
 from footplate.domain.specs import EnvironmentSpec
+from footplate.environments.requirements import conda_lines
 from footplate.errors import InvalidInput
 
 _ALIAS = "https://conda.anaconda.org"
@@ -34,11 +35,9 @@ _FILES = (
 def addresses_of(spec: EnvironmentSpec) -> list[str]:
     """Return the addresses of the channels that a spec names, in order; channels before `::` in a package line come
     last."""
-    conda: dict[str, Any] = spec.options.get("conda") or {}
     settings = read_settings()
-    names = [str(name) for name in conda.get("channels") or ()] or settings.channels
-    lines = [str(line) for line in conda.get("dependencies") or ()]
-    names += [line.split("::", 1)[0].strip() for line in lines if "::" in line]
+    names = conda_lines(spec, "channels") or settings.channels
+    names += [line.split("::", 1)[0].strip() for line in conda_lines(spec, "dependencies") if "::" in line]
     addresses = [address for name in names for address in settings.addresses(name)]
     return list(dict.fromkeys(addresses))
 

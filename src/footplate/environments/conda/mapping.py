@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.conda import package_names
 from footplate.environments.python_choice import lock_requirements
-from footplate.environments.requirements import is_azureml
+from footplate.environments.requirements import conda_lines, is_azureml
 
 BUILDER = "conda"
 MAPPED_TO_PYPI = "conda packages are installed from PyPI: "
@@ -32,11 +31,10 @@ class Mapping:
 
 
 def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say) -> Lock:
-    conda: dict[str, Any] = spec.options.get("conda") or {}
-    mapping = map_packages([str(line) for line in conda.get("dependencies") or ()])
+    mapping = map_packages(conda_lines(spec, "dependencies"))
     for line in mapping.warnings():
         say(line)
-    lines = [*spec.requirements, *mapping.requirements, *(str(line) for line in conda.get("pip") or ())]
+    lines = [*spec.requirements, *mapping.requirements, *conda_lines(spec, "pip")]
     chosen = replace(spec, python=mapping.python or spec.python)
     locked = lock_requirements(BUILDER, lines, chosen, settings, say)
     return replace(locked, warnings=(*mapping.warnings(), *locked.warnings))

@@ -32,7 +32,14 @@ from footplate.environments.conda import STORE, channels, package_names, package
 from footplate.environments.conda.channel_logins import config
 from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
 from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
-from footplate.environments.requirements import clean, is_option, local_content, name_of, without_azureml
+from footplate.environments.requirements import (
+    conda_lines,
+    is_option,
+    local_content,
+    name_of,
+    pip_lines,
+    without_azureml,
+)
 from footplate.environments.uv import uv_platform
 from footplate.environments.uv_errors import clashing
 from footplate.errors import InvalidInput, Unavailable
@@ -87,13 +94,11 @@ def lock(spec: EnvironmentSpec, settings: ResolverSettings, say: Say, libc: str 
 
 
 def _read_request(spec: EnvironmentSpec, say: Say) -> CondaRequest:
-    conda: dict[str, Any] = spec.options.get("conda") or {}
-    lines = without_azureml([str(line).strip() for line in conda.get("dependencies") or ()], say)
+    lines = without_azureml([line.strip() for line in conda_lines(spec, "dependencies")], say)
     own = f"python={spec.python}" if spec.python and _PLAIN.fullmatch(spec.python) else f"python {spec.python or ''}"
     python = next((line for line in lines if _name(line) == "python"), own.strip())
     rest = tuple(line for line in lines if _name(line) != "python")
-    pip = clean([*spec.requirements, *(str(line) for line in conda.get("pip") or ())])
-    return CondaRequest(rest, python, tuple(channels.addresses_of(spec)), tuple(pip))
+    return CondaRequest(rest, python, tuple(channels.addresses_of(spec)), tuple(pip_lines(spec)))
 
 
 def _name(line: str) -> str:

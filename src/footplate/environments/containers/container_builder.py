@@ -35,7 +35,7 @@ from footplate.environments.conda import mapping
 from footplate.environments.containers import conda_prefix, container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.pins import Target, pin_with_installers
-from footplate.environments.requirements import clean, is_option, local_content, without_azureml
+from footplate.environments.requirements import clean, conda_lines, is_option, local_content, without_azureml
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.uv import uv_platform
 from footplate.errors import InvalidInput
@@ -62,7 +62,7 @@ class ContainerBuilder:
         base = images.lock_base(engine, docker, otherwise, settings, say)
         here = images.fetch_base(engine, base, settings.root, say)
         reason = None
-        if _wants_conda(spec):
+        if spec.builder != "existing" and spec.options.get("conda") is not None:
             conda_lock, reason = conda_prefix.lock(spec, engine, here, settings, say)
             if conda_lock is not None:
                 return make_lock(self.name, {**conda_lock.content, "base": base, "start": start}, conda_lock.warnings)
@@ -141,15 +141,10 @@ def _start(docker: Mapping[str, Any]) -> dict[str, Any]:
     return {"arguments": arguments, "shm_size": str(docker.get("shm_size") or "2g")}
 
 
-def _wants_conda(spec: EnvironmentSpec) -> bool:
-    return spec.builder != "existing" and spec.options.get("conda") is not None
-
-
 def _python_asked_for(spec: EnvironmentSpec) -> str | None:
-    lines = [str(line) for line in spec.options["conda"].get("dependencies") or ()] if _wants_conda(spec) else []
-    lines_of_python = [line for line in lines if re.match(r"python\b(?!-)", line)]
     if spec.builder == "existing":
         return None
+    lines_of_python = [line for line in conda_lines(spec, "dependencies") if re.match(r"python\b(?!-)", line)]
     return mapping.map_packages(lines_of_python).python or spec.python
 
 
@@ -157,20 +152,14 @@ def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tup
     """Return lines of requirements, and warnings; `reason` tells why conda packages do not come from conda."""
     if spec.builder == "existing":
         return [], ()
-    lines = list(spec.requirements)
-    warnings: tuple[str, ...] = ()
-    section: dict[str, Any] | None = spec.options.get("conda")
-    if section is not None:
-        mapped = mapping.map_packages([str(line) for line in section.get("dependencies") or ()])
-        lines += [*mapped.requirements, *(str(line) for line in section.get("pip") or ())]
-        warnings = conda.explain_mapping(mapped.warnings(), reason or "")
-    cleaned = clean(lines)
+    mapped = mapping.map_packages(conda_lines(spec, "dependencies"))
+    cleaned = clean([*spec.requirements, *mapped.requirements, *conda_lines(spec, "pip")])
     if local := [*local_content(cleaned)]:
         raise InvalidInput(
             f"{local[0]} is on this machine and cannot be installed in an image",
             "build a wheel and serve it from an index, or install it in the Dockerfile",
         )
-    return cleaned, warnings
+    return cleaned, conda.explain_mapping(mapped.warnings(), reason or "")
 
 
 def _refuse_recipes(lines: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.curated import tested
 from footplate.environments.curated.base import Curated
 from footplate.environments.python_choice import DAY
-from footplate.environments.requirements import clean, name_of
+from footplate.environments.requirements import conda_lines, name_of, pip_lines
 from footplate.errors import InvalidInput
 
 OPTION = "curated"
@@ -71,22 +71,17 @@ def _words(entry: Curated, spec: EnvironmentSpec) -> str:
 
 def _about_entry(spec: EnvironmentSpec, entry: Curated) -> tuple[str, ...]:
     """Return how the environment differs from Azure's, if it does."""
-    named = {name_of(line) for line in _lines(spec)}
+    named = {name_of(line) for line in pip_lines(spec)}
     missing = [line for line in entry.left_out if name_of(line) not in named]
     words = [*entry.deviations, *([f"without {', '.join(missing)}"] if missing else [])]
     return (f"{entry.name} differs from Azure's: {'; '.join(words)}",) if words else ()
-
-
-def _lines(spec: EnvironmentSpec) -> list[str]:
-    conda: dict[str, Any] = spec.options.get("conda") or {}
-    return clean([*spec.requirements, *(str(line) for line in conda.get("pip") or ())])
 
 
 def _with_mpi(spec: EnvironmentSpec, entry: Curated) -> EnvironmentSpec:
     """Add Horovod, which Azure's environment had, only for runs over MPI, because building it takes minutes."""
     if not spec.options.get(MPI):
         return spec
-    named = {name_of(line) for line in _lines(spec)}
+    named = {name_of(line) for line in pip_lines(spec)}
     more = [line for line in entry.with_mpi if name_of(line) not in named]
     return _with_lines(spec, lambda lines: [*lines, *more])
 
@@ -118,5 +113,5 @@ def _with_lines(spec: EnvironmentSpec, change: Callable[[Sequence[str]], list[st
     conda: dict[str, Any] | None = spec.options.get("conda")
     if conda is None:
         return replace(spec, requirements=tuple(change(spec.requirements)))
-    pip = change([str(line) for line in conda.get("pip") or ()])
+    pip = change(conda_lines(spec, "pip"))
     return replace(spec, options={**spec.options, "conda": {**conda, "pip": pip}})
