@@ -19,16 +19,9 @@ from footplate.serving.worker.messages import Refused
 np: Any = importlib.import_module("numpy")
 Arrays = Dict[str, Any]
 
+_SAME_IN_BOTH = ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
 V2_TYPES = {
-    "BOOL": "bool",
-    "UINT8": "uint8",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "UINT64": "uint64",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
+    **{name.upper(): name for name in _SAME_IN_BOTH},
     "FP16": "float16",
     "FP32": "float32",
     "FP64": "float64",

@@ -16,19 +16,11 @@ _NO_GPU = (
     "the service asks for a GPU, and ONNX Runtime {version} uses only the CPU here\n"
     "hint: add onnxruntime-gpu[cuda,cudnn] to the environment in place of onnxruntime, or deploy without gpu_cores"
 )
+_SAME_IN_BOTH = ("float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool")
 _TYPES = {
+    **{f"tensor({name})": name for name in _SAME_IN_BOTH},
     "tensor(float)": "float32",
     "tensor(double)": "float64",
-    "tensor(float16)": "float16",
-    "tensor(int64)": "int64",
-    "tensor(int32)": "int32",
-    "tensor(int16)": "int16",
-    "tensor(int8)": "int8",
-    "tensor(uint8)": "uint8",
-    "tensor(uint16)": "uint16",
-    "tensor(uint32)": "uint32",
-    "tensor(uint64)": "uint64",
-    "tensor(bool)": "bool",
     "tensor(string)": "object",
 }
 

@@ -7,15 +7,8 @@ import zipfile
 from typing import IO, Optional
 
 _OF_WEIGHTS = (
-    "torch",
-    "torch._utils",
-    "torch._tensor",
-    "collections",
-    "builtins",
-    "__builtin__",
-    "_codecs",
-    "argparse",
-)
+    "torch", "torch._utils", "torch._tensor", "collections", "builtins", "__builtin__", "_codecs", "argparse",
+)  # fmt: skip
 _BEFORE_THE_OBJECT = 3
 """Pickles that older files begin with: a number that marks the format, its version, and facts about the machine."""
 
