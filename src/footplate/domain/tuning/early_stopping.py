@@ -230,13 +230,18 @@ def _halving(policy: Policy, trial: str, interval: int, history: History) -> Opt
     """Stop all but the best share of the trials that have reached a rung, within a bracket."""
     if not is_rung(policy, trial, interval) or interval >= (policy.max_intervals or math.inf):
         return None
-    bracket = bracket_of(policy, trial)
-    reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
+    reached = _rivals(policy, trial, interval, history)
     surviving = max(1, math.ceil(len(reached) / policy.reduction_factor))
     better = sum(1 for name, value in reached.items() if name != trial and value > reached[trial])
     if better < surviving:
         return None
     return f"not among the best {surviving} of {len(reached)} at interval {interval}"
+
+
+def _rivals(policy: Policy, trial: str, interval: int, history: History) -> Dict[str, float]:
+    """Return the values at the interval of the trials in this one's bracket."""
+    bracket = bracket_of(policy, trial)
+    return {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
 
 
 def is_rung(policy: Policy, trial: str, interval: int) -> bool:
@@ -272,8 +277,7 @@ def pauses(policy: Policy, trial: str, history: History) -> bool:
 
 def find_promoted(policy: Policy, trial: str, interval: int, history: History) -> List[str]:
     """Return the trials of this one's bracket that go on after a rung, the best first."""
-    bracket = bracket_of(policy, trial)
-    reached = {name: value for name, value in history.at(interval).items() if bracket_of(policy, name) == bracket}
+    reached = _rivals(policy, trial, interval, history)
     ranked = sorted(reached, key=lambda name: -reached[name])
     return ranked[: len(ranked) // policy.reduction_factor]
 

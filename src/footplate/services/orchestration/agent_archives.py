@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import io
 import os
 import re
 import threading
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import footplate
 from footplate.content.blobs import BlobFolder
-from footplate.services.orchestration.agent_tools import NodePlatform, distributions_of, make_tool
+from footplate.services.orchestration.agent_tools import NodePlatform, distributions_of, make_tool, zip_files
 
 SERVER_ONLY = frozenset({"engines", "server", "services", "storage", "testing", "tuning"})
 """Packages that neither an agent nor a job imports."""
@@ -29,7 +27,6 @@ AGENT_PACKAGES = ("mfusepy", "nvidia-ml-py", "packaging", "psutil")
 """Small distributions for agents: pure Python, or built for the server's platform and any Python."""
 
 _PACKAGE = Path(footplate.__file__).parent
-_MOMENT = (2000, 1, 1, 0, 0, 0)
 
 
 class AgentArchives:
@@ -63,13 +60,7 @@ class AgentArchives:
 
 def make_bundle() -> bytes:
     """Return a zip of `footplate` and, if it is installed, `azureml`."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in _members():
-            entry = zipfile.ZipInfo(name, _MOMENT)
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return content.getvalue()
+    return zip_files(_members())
 
 
 def _members() -> Iterator[tuple[str, Path]]:
@@ -91,10 +82,8 @@ def _installed_files(name: str) -> Iterator[tuple[str, Path]]:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError:
         return  # an extra that is not installed
-    requirement = distribution.metadata.get_all("Requires-Python") or [
-        ""
-    ]  # a missing key is None or a KeyError, by the reader
-    oldest = re.search(r">=\s*(3\.\d+)", requirement[0])
+    requirements = distribution.metadata.get_all("Requires-Python") or [""]
+    oldest = re.search(r">=\s*(3\.\d+)", requirements[0])
     for file in distribution.files or ():
         path = Path(str(distribution.locate_file(file)))
         if ".." not in file.parts and file.suffix in (".py", ".so") and path.is_file():

@@ -10,7 +10,7 @@ import importlib.metadata
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,9 +50,14 @@ def distributions_of(module: str, node: NodePlatform) -> list[importlib.metadata
 
 def make_tool(distributions: list[importlib.metadata.Distribution]) -> bytes:
     """Return a zip of their files; programs are in `bin/`, where `uv.find_uv_bin` looks for them."""
+    return zip_files(sorted(each for one in distributions for each in _files(one)))
+
+
+def zip_files(files: Iterable[tuple[str, Path]]) -> bytes:
+    """Return a zip of files under these names: the same bytes for the same files."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, path in sorted(each for one in distributions for each in _files(one)):
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in files:
             entry = zipfile.ZipInfo(name, _MOMENT)
             entry.external_attr = (0o755 if name.startswith("bin/") else 0o644) << 16
             archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
