@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -216,12 +216,8 @@ class FolderStore:
 class ConfinedFolder(FolderStore):
     """A folder whose users may not reach beyond it: symlinks that lead outside are refused, and not listed.
 
-    For folders that others may write to. `report_outside` receives the names that a listing leaves out.
+    For folders that others may write to.
     """
-
-    def __init__(self, spec: StoreSpec, report_outside: Callable[[str], None] = lambda _: None) -> None:
-        super().__init__(spec)
-        self._report_outside = report_outside
 
     def _sort_in(self, children: Children, folder: str, entry: os.DirEntry[str]) -> None:
         if not entry.is_symlink():
@@ -231,9 +227,7 @@ class ConfinedFolder(FolderStore):
         try:
             info = self._stat(path)
         except OSError as error:
-            if error.errno == errno.EXDEV:
-                self._report_outside(path)
-            elif error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno not in (errno.EXDEV, errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise
             return
         if stat.S_ISDIR(info.st_mode):

@@ -18,7 +18,7 @@ import struct
 import time
 from collections.abc import Generator, Iterator
 
-from footplate.disk import space
+from footplate.disk import CHUNK, space
 from footplate.errors import Unavailable
 
 BLOCK = 4 * 1024 * 1024
@@ -107,9 +107,9 @@ class Partial:
 
     # ── the end ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def chunks(self, size: int = 1024 * 1024) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         start = 0
-        while chunk := os.pread(self.file, size, start):
+        while chunk := os.pread(self.file, CHUNK, start):
             start += len(chunk)
             yield chunk
 
