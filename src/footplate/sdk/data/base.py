@@ -23,6 +23,7 @@ from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
+from footplate.sdk.data.expressions import Expression
 from footplate.sdk.data.store_access import run_of_this_process, stores_of
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import Kinds, UserErrorException
@@ -58,12 +59,13 @@ class AbstractDataset:
             print([file.name for file in files])
         print(dataset.save(ws).id, dataset.fingerprint(), dataset.verify())
         first, others = dataset.take(10).skip(0).random_split(0.5, seed=1)
-        sample = dataset.take_sample(0.5, seed=1)
+        sample = dataset.take_sample(0.5, seed=1).filter(dataset["year"] > "2020")
         config = ScriptRunConfig("src", "train.py", arguments=["--data", dataset.as_named_input("code").as_download()])
         dataset.unregister_all_versions()
     """
 
     kind = ""
+    _condition = ""  # an example of one, for messages
 
     def __init__(
         self, definition: Dict[str, Any], workspace: Optional[Workspace] = None, view: Optional[DatasetView] = None
@@ -401,6 +403,26 @@ class AbstractDataset:
         with translating(INVALID):
             first, second = (tabular.split(percentage, fixed_seed, first=part) for part in (True, False))
         return self._with(first), self._with(second)
+
+    def filter(self: D, expression: Expression) -> D:
+        """Keep the files or rows that match an expression.
+
+        Args:
+            expression: A comparison of columns of a table, such as `table["age"] > 30`; of files, of
+                `dataset.file_metadata["Size"]` or of a column of the partition, `dataset["year"]`. Combine them with
+                `&`, `|` and `~`.
+
+        Returns:
+            A new dataset.
+
+        Raises:
+            UserErrorException: It is not an expression.
+        """
+        if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserErrorException(
+                f"filter takes an expression, not {expression!r}", hint=f"ds.filter({self._condition})"
+            )
+        return self._with(tabular.where(expression.data))
 
     # ── for runs ──
 

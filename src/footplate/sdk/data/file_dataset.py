@@ -6,7 +6,6 @@ import os
 import tempfile
 from typing import Any, List, Optional
 
-from footplate.domain.tables import tabular
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import AbstractDataset
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
@@ -33,6 +32,7 @@ class FileDataset(AbstractDataset):
     """
 
     kind = "file"
+    _condition = "ds.file_metadata['Size'] > 1000"
 
     # ── reading ──
 
@@ -126,25 +126,6 @@ class FileDataset(AbstractDataset):
         return mounted
 
     # ── choosing ──
-
-    def filter(self, expression: Expression) -> FileDataset:
-        """Keep the files that match an expression.
-
-        Args:
-            expression: A comparison of `dataset.file_metadata["Size"]`, or of a column of the partition,
-                `dataset["year"]`; combine them with `&`, `|` and `~`.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: It is not an expression.
-        """
-        if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserErrorException(
-                f"filter takes an expression, not {expression!r}", hint="ds.filter(ds.file_metadata['Size'] > 1000)"
-            )
-        return self._with(tabular.where(expression.data))
 
     @property
     def file_metadata(self) -> Fields:

@@ -36,24 +36,7 @@ _PARTITION_LENGTHS = (
 
 @explained
 class TableSteps(AbstractDataset):
-    def filter(self, expression: Expression) -> TabularDataset:
-        """Keep the rows that match an expression.
-
-        Args:
-            expression: A comparison of columns, such as `table["age"] > 30`; combine them with `&`, `|` and
-                `~`.
-
-        Returns:
-            A new dataset.
-
-        Raises:
-            UserErrorException: It is not an expression.
-        """
-        if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserErrorException(
-                f"filter takes an expression, not {expression!r}", hint="ds.filter(ds['column'] > 3)"
-            )
-        return self._with(tabular.where(expression.data))
+    _condition = "ds['column'] > 3"
 
     def __getitem__(self, column: str) -> Expression:
         """Return a column, for `filter`."""
