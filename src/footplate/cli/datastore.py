@@ -101,7 +101,7 @@ def add(
     workspace = open_workspace(workspace_name)
     unseen = options["no_check"] or spec.kind == "http"
     store = registration.register(
-        workspace, name, spec.kind, spec.location, spec.credentials, options["overwrite"], unseen
+        registration.CLASSES[spec.kind], workspace, name, spec.location, spec.credentials, options["overwrite"], unseen
     )
     if as_default:
         store.set_as_default()

@@ -15,7 +15,7 @@ from footplate.sdk.data.registration import (
     complete_host,
     endpoint_location,
     raise_unsupported,
-    register_kind,
+    register,
     register_sql,
     warn_unused,
 )
@@ -78,7 +78,7 @@ class AzureRegistrations:
         location = {"account": account_name, "container": container_name}
         location.update(endpoint_location(endpoint, protocol, account_name))
         credentials = {"sas": sas_token, "key": account_key}
-        return register_kind(
+        return register(
             AzureBlobDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation
         )
 
@@ -127,7 +127,7 @@ class AzureRegistrations:
             location["path"] = os.path.abspath(path)
         credentials = {"sas": sas_token, "key": account_key}
         unseen = skip_validation or path is None  # without a path there is nothing to check
-        return register_kind(AzureFileDatastore, workspace, datastore_name, location, credentials, overwrite, unseen)
+        return register(AzureFileDatastore, workspace, datastore_name, location, credentials, overwrite, unseen)
 
     @staticmethod
     def register_azure_data_lake_gen2(
@@ -181,9 +181,7 @@ class AzureRegistrations:
         location = {"account": account_name, "container": filesystem}
         location.update(endpoint_location(endpoint and endpoint.replace(".dfs.", ".blob."), protocol, account_name))
         credentials = {"tenant_id": tenant_id, "client_id": client_id, "client_secret": client_secret}
-        return register_kind(
-            AzureDataLakeGen2Datastore, workspace, datastore_name, location, credentials, overwrite, True
-        )
+        return register(AzureDataLakeGen2Datastore, workspace, datastore_name, location, credentials, overwrite, True)
 
     @staticmethod
     def register_azure_data_lake(workspace: Workspace, datastore_name: str, *args: Any, **kwargs: Any) -> NoReturn:

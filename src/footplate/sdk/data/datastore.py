@@ -14,7 +14,7 @@ from footplate.sdk.data.datastore_kinds import (
     S3Datastore,
     SqlDatastore,
 )
-from footplate.sdk.data.registration import KINDS, check_name, datastore_from_view, register_kind, register_sql
+from footplate.sdk.data.registration import KINDS, check_name, datastore_from_view, register, register_sql
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.wrong_types import explained
@@ -135,7 +135,7 @@ class Datastore(AzureRegistrations):
         folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
         if not os.path.isdir(folder):
             raise UserErrorException(f"the folder {folder} does not exist", hint="create it first, or correct the path")
-        return register_kind(FolderDatastore, workspace, datastore_name, {"path": folder}, {}, overwrite, True)
+        return register(FolderDatastore, workspace, datastore_name, {"path": folder}, {}, overwrite, True)
 
     @staticmethod
     def register_s3_bucket(
@@ -179,7 +179,7 @@ class Datastore(AzureRegistrations):
         credentials = {
             "access_key_id": access_key_id, "secret_access_key": secret_access_key, "session_token": session_token,
         }  # fmt: skip
-        return register_kind(S3Datastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
+        return register(S3Datastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
 
     @staticmethod
     def register_gcs_bucket(
@@ -218,7 +218,7 @@ class Datastore(AzureRegistrations):
                 service_account_key = file.read()
         location = {"bucket": bucket, "endpoint": endpoint, "prefix": prefix}
         credentials = {"service_account_key": service_account_key}
-        return register_kind(GcsDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
+        return register(GcsDatastore, workspace, datastore_name, location, credentials, overwrite, skip_validation)
 
     @staticmethod
     def register_web(
@@ -253,4 +253,4 @@ class Datastore(AzureRegistrations):
             site = Datastore.register_web(ws, "site", "https://data.example.com/sets")
         """
         credentials = {"token": token, "username": username, "password": password}
-        return register_kind(HttpDatastore, workspace, datastore_name, {"url": url}, credentials, overwrite, True)
+        return register(HttpDatastore, workspace, datastore_name, {"url": url}, credentials, overwrite, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, NoReturn, Optional, Sequence, Tuple, Type
 
 from footplate.domain.datasets import DatastoreView
 from footplate.sdk.data import worker_client
@@ -381,3 +381,18 @@ class HttpDatastore(AbstractDatastore):
     kind = "http"
     datastore_type = "Http"
     url: str = _location("url")
+
+
+CLASSES: Dict[str, Type[AbstractDatastore]] = {
+    cls.kind: cls
+    for cls in (
+        AzureBlobDatastore,
+        AzureFileDatastore,
+        AzureDataLakeGen2Datastore,
+        FolderDatastore,
+        S3Datastore,
+        GcsDatastore,
+        HttpDatastore,
+        SqlDatastore,
+    )
+}

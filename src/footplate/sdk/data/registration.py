@@ -8,35 +8,12 @@ from footplate.domain.data import DIALECTS
 from footplate.domain.datasets import DatastoreView
 from footplate.domain.requests import NewDatastore
 from footplate.sdk.data import worker_client
-from footplate.sdk.data.datastore_kinds import (
-    AbstractDatastore,
-    AzureBlobDatastore,
-    AzureDataLakeGen2Datastore,
-    AzureFileDatastore,
-    FolderDatastore,
-    GcsDatastore,
-    HttpDatastore,
-    S3Datastore,
-    SqlDatastore,
-)
+from footplate.sdk.data.datastore_kinds import CLASSES, AbstractDatastore, SqlDatastore
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 
 KINDS: Kinds = {"not_found": UserErrorException, "conflict": UserErrorException}
-_CLASSES: Dict[str, Type[AbstractDatastore]] = {
-    cls.kind: cls
-    for cls in (
-        AzureBlobDatastore,
-        AzureFileDatastore,
-        AzureDataLakeGen2Datastore,
-        FolderDatastore,
-        S3Datastore,
-        GcsDatastore,
-        HttpDatastore,
-        SqlDatastore,
-    )
-}
 D = TypeVar("D", bound=AbstractDatastore)
 
 
@@ -45,10 +22,10 @@ def list_datastores(workspace: Workspace) -> List[AbstractDatastore]:
 
 
 def datastore_from_view(workspace: Workspace, view: DatastoreView) -> AbstractDatastore:
-    return _CLASSES[view.kind](workspace, view)
+    return CLASSES[view.kind](workspace, view)
 
 
-def register_kind(
+def register(
     kind: Type[D],
     workspace: Workspace,
     name: str,
@@ -57,29 +34,14 @@ def register_kind(
     overwrite: bool,
     unseen: bool,
 ) -> D:
-    return cast(
-        D,
-        register(workspace, name, kind.kind, _without_empty(location), _without_empty(credentials), overwrite, unseen),
-    )
-
-
-def register(
-    workspace: Workspace,
-    name: str,
-    kind: str,
-    location: Mapping[str, str],
-    credentials: Mapping[str, str],
-    overwrite: bool = False,
-    unseen: bool = False,
-) -> AbstractDatastore:
     """Register after a check of access, unless `unseen`: wrong credentials are an error now, not during a run."""
-    spec = {"kind": kind, "location": dict(location), "credentials": dict(credentials)}
+    place = {key: value for key, value in location.items() if value}
+    secrets = {key: value for key, value in credentials.items() if value}
     if not unseen:
-        worker_client.call("check", {"store": spec})
-    new = NewDatastore(kind, dict(location), dict(credentials), if_exists="replace" if overwrite else "refuse")
-    return datastore_from_view(
-        workspace, workspace.session.api_for(KINDS).datastores.put(workspace.id, check_name(name), new)
-    )
+        worker_client.call("check", {"store": {"kind": kind.kind, "location": place, "credentials": secrets}})
+    new = NewDatastore(kind.kind, place, secrets, if_exists="replace" if overwrite else "refuse")
+    view = workspace.session.api_for(KINDS).datastores.put(workspace.id, check_name(name), new)
+    return cast(D, datastore_from_view(workspace, view))
 
 
 def register_sql(
@@ -98,7 +60,7 @@ def register_sql(
     number = None if port is None else str(port)
     location = {"dialect": dialect, "database": database, "host": host, "port": number}
     credentials = {"username": username, "password": password}
-    return register_kind(SqlDatastore, workspace, name, location, credentials, overwrite, True)
+    return register(SqlDatastore, workspace, name, location, credentials, overwrite, True)
 
 
 def complete_host(server: str, domain: str) -> str:
@@ -111,10 +73,6 @@ def check_name(name: str) -> str:
     if not isinstance(name, str) or not name or "/" in name:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UserErrorException(f"{name!r} is not a datastore name", hint="use lower-case letters, digits and '_'")
     return name.lower()
-
-
-def _without_empty(values: Mapping[str, Optional[str]]) -> Dict[str, str]:
-    return {key: value for key, value in values.items() if value}
 
 
 def endpoint_location(endpoint: Optional[str], protocol: Optional[str], account: str) -> Dict[str, str]:
