@@ -82,7 +82,7 @@ def distributed_job(
     processes: int,
     workers: Tuple[int, int] = (1, 1),
 ) -> Optional[DistributedJob]:
-    """Return the job for `distributed_training=given` or `distributed_backend=backend`; None if neither is set.
+    """Return the job for `distributed_training=training` or `distributed_backend=backend`; None if neither is set.
 
     `processes` is process_count_per_node, `workers` is (worker_count, parameter_server_count). They apply where the
     object itself does not set a number.
@@ -102,10 +102,8 @@ def distributed_job(
             )
         return None
     if kind is Mpi:
-        processes, node_count = (
-            _own(training, "process_count_per_node", processes),
-            _own(training, "node_count", node_count),
-        )
+        processes = _own(training, "process_count_per_node", processes)
+        node_count = _own(training, "node_count", node_count)
         check_counts(process_count_per_node=processes, node_count=node_count)
         return MpiConfiguration(processes, node_count)
     if kind is ParameterServer:

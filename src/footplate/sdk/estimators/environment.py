@@ -27,7 +27,7 @@ class Packages:
     conda_file: Optional[str]
     pip_file: Optional[str]
 
-    def named(self) -> Dict[str, Any]:
+    def by_name(self) -> Dict[str, Any]:
         """Return the parameters that were given, by name."""
         names = {
             "conda_packages": self.conda,
@@ -59,7 +59,7 @@ def make(
             "custom_docker_image": image, "image_registry_details": registry, "use_gpu": use_gpu,
             "user_managed": user_managed, "shm_size": shm_size,
         }  # fmt: skip
-        clash = sorted({*packages.named(), *(name for name, value in options.items() if value)})
+        clash = sorted({*packages.by_name(), *(name for name, value in options.items() if value)})
         if clash:
             raise TrainingException(
                 f"environment_definition was given together with {', '.join(clash)}",
@@ -69,9 +69,9 @@ def make(
     else:
         environment = Environment(name)
         if user_managed:
-            if packages.named():
+            if packages.by_name():
                 raise UserErrorException(
-                    f"user_managed is True, but {', '.join(packages.named())} is set",
+                    f"user_managed is True, but {', '.join(packages.by_name())} is set",
                     hint="install the packages into your own environment, or leave user_managed out",
                 )
             environment.python.user_managed_dependencies = True
@@ -125,7 +125,7 @@ def _check_types(definition: Any, variables: Any) -> None:
 
 def _dependencies(folder: str, packages: Packages) -> CondaDependencies:
     if packages.conda_file is not None:
-        others = sorted(set(packages.named()) - {"conda_dependencies_file"})
+        others = sorted(set(packages.by_name()) - {"conda_dependencies_file"})
         if others:
             raise TrainingException(
                 f"conda_dependencies_file was given together with {', '.join(others)}",

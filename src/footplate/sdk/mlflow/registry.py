@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, List
 
-from mlflow.store.entities.paged_list import PagedList
 from mlflow.store.model_registry.rest_store import RestStore
 from mlflow.utils import search_utils
 from mlflow.utils.rest_utils import MlflowHostCreds
@@ -17,6 +16,7 @@ from footplate.sdk.mlflow.rest import (
     LocalAnswers,
     as_pairs,
     failure,
+    filter_page,
     labels,
     milliseconds,
     without_nulls,
@@ -112,7 +112,7 @@ class RegistryStore(LocalAnswers, RestStore):
         rest: Any = super()
         if not _CAN_FILTER:
             return rest.search_registered_models(filter_string, max_results, order_by, page_token)
-        return _filter_page(_mlflow_search.SearchModelUtils, rest.search_registered_models(),
+        return filter_page(_mlflow_search.SearchModelUtils, rest.search_registered_models(),
                       filter_string, max_results, order_by, page_token)  # fmt: skip
 
     def search_model_versions(
@@ -121,7 +121,7 @@ class RegistryStore(LocalAnswers, RestStore):
         rest: Any = super()
         if not _CAN_FILTER:
             return rest.search_model_versions(filter_string)
-        return _filter_page(_mlflow_search.SearchModelVersionUtils, rest.search_model_versions(),
+        return filter_page(_mlflow_search.SearchModelVersionUtils, rest.search_model_versions(),
                       filter_string, max_results, order_by, page_token)  # fmt: skip
 
     def _create_version(self, request: Json) -> Json:
@@ -201,12 +201,6 @@ class RegistryStore(LocalAnswers, RestStore):
         "DeleteModelVersionTag": _delete_tag, "SetRegisteredModelAlias": _set_alias,
         "DeleteRegisteredModelAlias": _delete_alias, "GetModelVersionByAlias": _get_by_alias,
     }  # fmt: skip
-
-
-def _filter_page(search: Any, items: Any, filter_string: Any, max_results: Any, order_by: Any, page_token: Any) -> Any:
-    ordered: Any = search.sort(search.filter(items, filter_string), order_by or [])
-    page: Any = search.paginate(ordered, page_token, max_results or len(ordered) or 1)
-    return PagedList(*page)
 
 
 def _name_in(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Callable, ClassVar, Dict, Mapping
 
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import ErrorCode
+from mlflow.store.entities.paged_list import PagedList
 from mlflow.utils import proto_json_utils
 
 from footplate.sdk.exceptions import AzureMLException
@@ -60,6 +61,12 @@ def as_pairs(values: Mapping[str, Any]) -> Any:
 
 def milliseconds(seconds: Any) -> Any:
     return None if seconds is None else int(seconds * 1000)
+
+
+def filter_page(search: Any, items: Any, filter_string: Any, max_results: Any, order_by: Any, page_token: Any) -> Any:
+    """Return a page of what a filter of MLflow leaves of the items; `search` is MLflow's class for their kind."""
+    ordered: Any = search.sort(search.filter(items, filter_string), order_by or [])
+    return PagedList(*search.paginate(ordered, page_token, max_results or len(ordered) or 1))
 
 
 def without_nulls(value: Mapping[str, Any]) -> Json:

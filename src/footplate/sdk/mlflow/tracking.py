@@ -20,7 +20,7 @@ from footplate.domain.runs import run_kinds
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.experiment import Experiment
 from footplate.sdk.mlflow import addresses, logged_models
-from footplate.sdk.mlflow.rest import Answers, Json, LocalAnswers, failure, labels
+from footplate.sdk.mlflow.rest import Answers, Json, LocalAnswers, failure, filter_page, labels
 from footplate.sdk.mlflow.run_views import (
     DATASET,
     NAME,
@@ -122,9 +122,8 @@ class TrackingStore(LocalAnswers, RestStore):
     ) -> Any:
         rest: Any = super()
         search: Any = _mlflow_search.SearchExperimentsUtils  # since MLflow 1.28, as this method
-        experiments = search.filter(rest.search_experiments(view_type, _ALL), filter_string)
-        page: Any = search.paginate(search.sort(experiments, order_by or []), page_token, max_results or _ALL)
-        return PagedList(*page)
+        experiments = rest.search_experiments(view_type, _ALL)
+        return filter_page(search, experiments, filter_string, max_results, order_by, page_token)
 
     # ── runs ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
