@@ -300,7 +300,10 @@ class Model(RegisteredModel):
                 package = Model.package(ws, [model], generate_dockerfile=True)
                 package.save("image")
         """
-        return packaging.make_package(workspace, models, inference_config, generate_dockerfile, image_name, image_label)
+        package = packaging.ModelPackage(workspace, models, inference_config, image_name, image_label)
+        if not generate_dockerfile:
+            package.build()
+        return package
 
     @staticmethod
     def profile(

@@ -218,21 +218,6 @@ class ModelPackage:
                 file.write(text)
 
 
-def make_package(
-    workspace: Workspace,
-    models: Sequence[Model],
-    inference_config: Optional[InferenceConfig],
-    generate_dockerfile: bool,
-    image_name: Optional[str],
-    image_label: Optional[str],
-) -> ModelPackage:
-    """Make the package, and build its image unless a Dockerfile is wanted."""
-    package = ModelPackage(workspace, models, inference_config, image_name, image_label)
-    if not generate_dockerfile:
-        package.build()
-    return package
-
-
 def _description(package: ModelPackage, spec: VersionSpec) -> Dict[str, Any]:
     views = [model.view for model in package.models]
     return {
