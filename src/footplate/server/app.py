@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -29,9 +29,9 @@ from footplate.server.auth import Directory, Guard
 from footplate.server.body_limit import BodyLimit
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
-from footplate.server.openapi import Route, describe, operation_id
+from footplate.server.openapi import Router, describe, operation_id
 from footplate.server.responses import answer, answer_error
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)
@@ -85,11 +85,10 @@ def create_app(
 
 # ── The server's own endpoints ────────────────────────────────────────────────────────────────────────────────────────
 
-_own = APIRouter(tags=["server"], route_class=Route)
+_own = Router("server")
 
 
-@_own.get("/server", response_model=ServerInfo)
-@requires(Right.READ_SERVER)
+@_own.get("/server", Right.READ_SERVER, ServerInfo)
 def get_server(request: Request) -> Response:
     """Return a description of the server."""
     state = request.app.state
@@ -107,8 +106,7 @@ def get_server(request: Request) -> Response:
     )
 
 
-@_own.post("/server/stop", response_model=ServerStopping, status_code=202)
-@requires(Right.MANAGE_SERVER)
+@_own.post("/server/stop", Right.MANAGE_SERVER, ServerStopping, status_code=202)
 async def stop_server(request: Request) -> Response:
     """Stop the server. Active runs continue; the next server resumes them."""
     cast(Gate, request.app.state.gate).stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
@@ -12,7 +12,16 @@ from fastapi.routing import APIRoute
 from pydantic import create_model
 
 from footplate.server.auth import authorize
-from footplate.server.rights import right_of
+from footplate.server.rights import Right, require, right_of
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+class Declare(Protocol):
+    """A decorator that makes a function the endpoint of a route."""
+
+    def __call__(self, endpoint: Endpoint) -> Endpoint: ...
+
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -59,20 +68,24 @@ class Route(APIRoute):
         self._described = response_model
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle, right = super().get_route_handler(), self.right
+        handle = super().get_route_handler()
 
-        async def authorized(request: Request) -> Response:
-            await authorize(request, right)
+        async def handle_authorized(request: Request) -> Response:
+            await authorize(request, self.right)
             return await handle(request)
 
-        return authorized
+        return handle_authorized
 
-    def described(self, prefix: str) -> APIRoute:
+    def document(self, prefix: str) -> APIRoute:
+        """Return the route as FastAPI describes it."""
         model = self._described
+        if isinstance(model, Page):
+            fields: dict[str, Any] = {"items": (list[model.item], ...), "next": (str | None, ...)}  # pyright: ignore
+            model = create_model(f"{model.item.__name__}Page", **fields)
         return APIRoute(
             prefix + self.path,
             self.endpoint,
-            response_model=_page(model) if isinstance(model, Page) else model,
+            response_model=model,
             response_class=self.response_class,
             responses=self.responses,
             openapi_extra={**(self.openapi_extra or {}), "x-right": self.right.name},
@@ -83,9 +96,34 @@ class Route(APIRoute):
         )
 
 
-def _page(page: Page) -> Any:
-    fields: dict[str, Any] = {"items": (list[page.item], ...), "next": (str | None, ...)}  # pyright: ignore
-    return create_model(f"{page.item.__name__}Page", **fields)
+class Router(APIRouter):
+    """The routes of one noun. Each names the right that it requires, and the model of its response."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(tags=[tag], route_class=Route)
+
+    def _add(self, method: str, path: str, right: Right, model: Any, options: dict[str, Any]) -> Declare:
+        def declare(endpoint: Endpoint) -> Endpoint:
+            require(right, endpoint)
+            self.add_api_route(path, endpoint, methods=[method], response_model=model, **options)
+            return endpoint
+
+        return declare
+
+    def get(self, path: str, right: Right, model: Any = None, **options: Any) -> Declare:  # pyright: ignore
+        return self._add("GET", path, right, model, options)
+
+    def put(self, path: str, right: Right, model: Any = None, **options: Any) -> Declare:  # pyright: ignore
+        return self._add("PUT", path, right, model, options)
+
+    def post(self, path: str, right: Right, model: Any = None, **options: Any) -> Declare:  # pyright: ignore
+        return self._add("POST", path, right, model, options)
+
+    def patch(self, path: str, right: Right, model: Any = None, **options: Any) -> Declare:  # pyright: ignore
+        return self._add("PATCH", path, right, model, options)
+
+    def delete(self, path: str, right: Right, model: Any = None, **options: Any) -> Declare:  # pyright: ignore
+        return self._add("DELETE", path, right, model, options)
 
 
 def operation_id(route: APIRoute) -> str:
@@ -96,7 +134,7 @@ def describe(app: FastAPI, routers: Iterable[APIRouter], prefix: str) -> dict[st
     """Return FastAPI's document with the errors that this server really sends."""
     if app.openapi_schema:
         return app.openapi_schema
-    routes = [route.described(prefix) for router in routers for route in router.routes if isinstance(route, Route)]
+    routes = [route.document(prefix) for router in routers for route in router.routes if isinstance(route, Route)]
     document = get_openapi(title=app.title, version=app.version, routes=routes)
     components: dict[str, Any] = document.setdefault("components", {}).setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):

@@ -1,7 +1,6 @@
-"""The rights of the API. Each route names one, right below its path; this table says how far a run's token reaches.
+"""The rights of the API. Each route names one, after its path; this table says how far a run's token reaches.
 
-    @router.get("/workspaces/{workspace}/secrets/{name}", response_model=Secret)
-    @requires(Right.READ_SECRETS)
+    @router.get("/workspaces/{workspace}/secrets/{name}", Right.READ_SECRETS, Secret)
     def get_secret(…)
 
 A route without a right cannot be defined. The owner of the server has every right; `docs/reference/rights.md` is made
@@ -12,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 _ATTRIBUTE = "__right__"
 
 
@@ -69,18 +67,13 @@ class Right(Enum):
         self.reach = reach
 
 
-def requires(right: Right) -> Callable[[Endpoint], Endpoint]:
-    """Declare the right that an endpoint requires; it stands below the decorator with the path."""
-
-    def declare(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, _ATTRIBUTE, right)
-        return endpoint
-
-    return declare
+def require(right: Right, endpoint: Callable[..., Any]) -> None:
+    """Declare the right that an endpoint requires."""
+    setattr(endpoint, _ATTRIBUTE, right)
 
 
 def right_of(endpoint: Callable[..., Any]) -> Right:
     right = getattr(endpoint, _ATTRIBUTE, None)
     if right is None:
-        raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} names no right: add @requires(Right.…)")
+        raise TypeError(f"{endpoint.__module__}.{endpoint.__name__} names no right: declare it with a Router")
     return right

@@ -103,5 +103,5 @@ def test_every_request_is_judged_by_principal_and_object(services, aask, caplog)
 def test_a_route_without_a_right_cannot_be_defined():
     def endpoint() -> None: ...
 
-    with pytest.raises(TypeError, match=r"endpoint names no right: add @requires"):
+    with pytest.raises(TypeError, match=r"endpoint names no right: declare it"):
         Route("/x", endpoint)

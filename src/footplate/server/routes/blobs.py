@@ -5,19 +5,19 @@ from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from footplate.api.blobs import GRACE_SECONDS, MISSING_AT_ONCE
 from footplate.domain.replies import CollectedGarbage, MissingBlobs
 from footplate.errors import Unavailable
-from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Router
 from footplate.server.responses import answer
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["blobs"], route_class=Route)
+router = Router("blobs")
 
 _STALLED_SECONDS = 120.0
 _UPLOADS = ThreadPoolExecutor(max_workers=64, thread_name_prefix="upload")
@@ -33,22 +33,19 @@ class GarbageRequest(Body):
     dry_run: bool = False
 
 
-@router.post("/blobs/missing", response_model=MissingBlobs)
-@requires(Right.USE_BLOBS)
+@router.post("/blobs/missing", Right.USE_BLOBS, MissingBlobs)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
     """Return which of these digests the store lacks."""
     return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
 
 
-@router.post("/blobs/collect-garbage", response_model=CollectedGarbage)
-@requires(Right.MANAGE_SERVER)
+@router.post("/blobs/collect-garbage", Right.MANAGE_SERVER, CollectedGarbage)
 def collect_garbage(body: GarbageRequest, services: ServicesOf) -> Response:
     """Remove blobs that nothing refers to and nobody asked about for `older_than` seconds."""
     return answer(services.files.collect_garbage(body.older_than, body.dry_run))
 
 
-@router.put("/blobs/{digest}", status_code=204, openapi_extra=BYTES_IN)
-@requires(Right.USE_BLOBS)
+@router.put("/blobs/{digest}", Right.USE_BLOBS, status_code=204, openapi_extra=BYTES_IN)
 async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
     """Store a blob. The storing thread requests one piece after another, so a large blob is never in memory whole."""
     loop, stream = asyncio.get_running_loop(), request.stream()
@@ -67,8 +64,7 @@ async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
         raise Unavailable(f"nothing was sent for {_STALLED_SECONDS:g} s", "send the blob again") from None
 
 
-@router.get("/blobs/{digest}", response_class=StreamingResponse, responses=BYTES_OUT)
-@requires(Right.USE_BLOBS)
+@router.get("/blobs/{digest}", Right.USE_BLOBS, response_class=StreamingResponse, responses=BYTES_OUT)
 def get_blob(digest: str, services: ServicesOf) -> Response:
     """Return the content of a blob."""
     return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

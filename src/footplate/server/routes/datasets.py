@@ -2,19 +2,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 
 from footplate.domain.datasets import DatasetView, DataUse, Lineage
 from footplate.domain.replies import DatasetFile, UnregisteredDataset
 from footplate.domain.requests import NewDataset
 from footplate.errors import InvalidInput
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, PrincipalOf, Repeated, ServicesOf, pairs
 from footplate.services.datasets import LARGEST_PAGE
 
-router = APIRouter(tags=["datasets"], route_class=Route)
+router = Router("datasets")
 
 
 class DatasetRegistration(Body):
@@ -49,8 +49,7 @@ def _version(text: str) -> int | None:
     return int(text)
 
 
-@router.post("/workspaces/{workspace}/datasets", response_model=DatasetView)
-@requires(Right.REGISTER)
+@router.post("/workspaces/{workspace}/datasets", Right.REGISTER, DatasetView)
 def register_dataset(
     workspace: str, body: DatasetRegistration, services: ServicesOf, principal: PrincipalOf
 ) -> Response:
@@ -60,8 +59,7 @@ def register_dataset(
     return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
 
 
-@router.get("/workspaces/{workspace}/datasets", response_model=Page(DatasetView))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/datasets", Right.READ_WORKSPACE, Page(DatasetView))
 def list_datasets(
     workspace: str, services: ServicesOf, name: str | None = None, tag: Repeated = (), latest: bool = False
 ) -> Response:
@@ -69,36 +67,31 @@ def list_datasets(
     return answer_list(services.datasets.list(workspace, name, pairs(tag), latest))
 
 
-@router.get("/workspaces/{workspace}/datasets/{name}/{version}", response_model=DatasetView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/datasets/{name}/{version}", Right.READ_WORKSPACE, DatasetView)
 def get_dataset(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
     """Return a version of a registered dataset."""
     return answer(services.datasets.get(workspace, name, _version(version)))
 
 
-@router.delete("/workspaces/{workspace}/datasets/{name}", response_model=UnregisteredDataset)
-@requires(Right.CHANGE_WORKSPACE)
+@router.delete("/workspaces/{workspace}/datasets/{name}", Right.CHANGE_WORKSPACE, UnregisteredDataset)
 def unregister_dataset(workspace: str, name: str, services: ServicesOf, version: int | None = None) -> Response:
     """Take the name from a version of a dataset, or from all. They keep their ids."""
     return answer(UnregisteredDataset(services.datasets.unregister(workspace, name, version)))
 
 
-@router.get("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/dataset-ids/{id}", Right.READ_WORKSPACE, DatasetView)
 def get_dataset_by_id(workspace: str, id: str, services: ServicesOf) -> Response:
     """Return a dataset by its id."""
     return answer(services.datasets.by_id(workspace, id))
 
 
-@router.patch("/workspaces/{workspace}/dataset-ids/{id}", response_model=DatasetView)
-@requires(Right.REGISTER)
+@router.patch("/workspaces/{workspace}/dataset-ids/{id}", Right.REGISTER, DatasetView)
 def change_dataset(workspace: str, id: str, body: DatasetChange, services: ServicesOf) -> Response:
     """Change the description or the tags of a dataset."""
     return answer(services.datasets.change(workspace, id, **dict(body)))
 
 
-@router.get("/workspaces/{workspace}/dataset-ids/{id}/files", response_model=Page(DatasetFile))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/dataset-ids/{id}/files", Right.READ_WORKSPACE, Page(DatasetFile))
 def list_files_of_dataset(
     workspace: str,
     id: str,
@@ -111,22 +104,19 @@ def list_files_of_dataset(
     return answer_list([DatasetFile(*item) for item in page], following)
 
 
-@router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", response_model=Lineage)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/dataset-ids/{id}/lineage", Right.READ_WORKSPACE, Lineage)
 def get_lineage(workspace: str, id: str, services: ServicesOf) -> Response:
     """Return the runs that wrote and read a dataset, and the models made from it."""
     return answer(services.datasets.lineage(workspace, id))
 
 
-@router.get("/runs/{run}/datasets", response_model=Page(DataUse))
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/datasets", Right.READ_RUNS, Page(DataUse))
 def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
     """List the datasets that a run read and wrote."""
     return answer_list(services.datasets.of_run(run))
 
 
-@router.post("/runs/{run}/datasets", status_code=204)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/datasets", Right.CHANGE_RUNS, status_code=204)
 def note_dataset_of_run(run: str, body: DatasetRead, services: ServicesOf) -> None:
     """Record that a run reads a dataset that it was not submitted with."""
     services.datasets.note_read(run, body.dataset, body.name)

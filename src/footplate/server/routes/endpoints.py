@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from pydantic import BeforeValidator
 
 from footplate.domain.serving.endpoints import (
@@ -17,14 +17,14 @@ from footplate.domain.serving.endpoints import (
 )
 from footplate.errors import InvalidInput
 from footplate.server.connections import CONNECTION, HttpConnection
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
 from footplate.services.topics import EndpointChanged
 from footplate.serving.protocol import TUNNEL
 
-router = APIRouter(tags=["endpoints"], route_class=Route)
+router = Router("endpoints")
 
 StrictSettings = Annotated[ServiceSettings, BeforeValidator(strictly(ServiceSettings))]
 StrictVersion = Annotated[VersionSpec, BeforeValidator(strictly(VersionSpec))]
@@ -66,22 +66,19 @@ class KeysRequest(Body):
     value: str | None = None
 
 
-@router.post("/workspaces/{workspace}/endpoints", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.post("/workspaces/{workspace}/endpoints", Right.MANAGE_SERVICES, EndpointView)
 def deploy_endpoint(workspace: str, body: Deployment, services: ServicesOf) -> Response:
     """Create a web service with its first version. A repeated `key` returns the same service."""
     return answer(services.endpoints.deploy(workspace, **dict(body)))
 
 
-@router.get("/workspaces/{workspace}/endpoints", response_model=Page(EndpointView))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/endpoints", Right.READ_WORKSPACE, Page(EndpointView))
 def list_endpoints(workspace: str, services: ServicesOf) -> Response:
     """List the web services of a workspace by name."""
     return answer_list(services.endpoints.list(workspace))
 
 
-@router.get("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/endpoints/{name}", Right.READ_WORKSPACE, EndpointView)
 async def get_endpoint(
     workspace: str,
     name: str,
@@ -98,22 +95,19 @@ async def get_endpoint(
     return answer(await poll(hub, EndpointChanged(workspace, name), read, lambda view: view.revision > revision, wait))
 
 
-@router.patch("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.patch("/workspaces/{workspace}/endpoints/{name}", Right.MANAGE_SERVICES, EndpointView)
 def change_endpoint(workspace: str, name: str, body: EndpointChange, services: ServicesOf) -> Response:
     """Change the settings of a web service, or begin a new version of it."""
     return answer(services.endpoints.update(workspace, name, **dict(body)))
 
 
-@router.post("/workspaces/{workspace}/endpoints/{name}/traffic", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.post("/workspaces/{workspace}/endpoints/{name}/traffic", Right.MANAGE_SERVICES, EndpointView)
 def split_endpoint(workspace: str, name: str, body: TrafficSplit, services: ServicesOf) -> Response:
     """Set the percentages of versions; those that are not named keep the rest in proportion."""
     return answer(services.endpoints.split(workspace, name, body.weights))
 
 
-@router.patch("/workspaces/{workspace}/endpoints/{name}/versions/{number}", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.patch("/workspaces/{workspace}/endpoints/{name}/versions/{number}", Right.MANAGE_SERVICES, EndpointView)
 def change_endpoint_version(
     workspace: str, name: str, number: int, body: VersionChange, services: ServicesOf
 ) -> Response:
@@ -121,22 +115,19 @@ def change_endpoint_version(
     return answer(services.endpoints.change_version(workspace, name, number, **dict(body)))
 
 
-@router.delete("/workspaces/{workspace}/endpoints/{name}/versions/{number}", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.delete("/workspaces/{workspace}/endpoints/{name}/versions/{number}", Right.MANAGE_SERVICES, EndpointView)
 def delete_endpoint_version(workspace: str, name: str, number: int, services: ServicesOf) -> Response:
     """Stop one version of a web service; the others get its requests."""
     return answer(services.endpoints.delete_version(workspace, name, number))
 
 
-@router.delete("/workspaces/{workspace}/endpoints/{name}", response_model=EndpointView)
-@requires(Right.MANAGE_SERVICES)
+@router.delete("/workspaces/{workspace}/endpoints/{name}", Right.MANAGE_SERVICES, EndpointView)
 def delete_endpoint(workspace: str, name: str, services: ServicesOf) -> Response:
     """Begin to delete a web service: it is gone when its last requests are answered."""
     return answer(services.endpoints.delete(workspace, name))
 
 
-@router.get("/workspaces/{workspace}/endpoints/{name}/logs", response_model=ServiceLog)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/endpoints/{name}/logs", Right.READ_WORKSPACE, ServiceLog)
 def get_endpoint_logs(
     workspace: str,
     name: str,
@@ -148,22 +139,19 @@ def get_endpoint_logs(
     return answer(services.endpoints.logs(workspace, name, lines, version))
 
 
-@router.post("/workspaces/{workspace}/endpoints/{name}/keys", response_model=ServiceKeys)
-@requires(Right.MANAGE_SERVICES)
+@router.post("/workspaces/{workspace}/endpoints/{name}/keys", Right.MANAGE_SERVICES, ServiceKeys)
 def get_endpoint_keys(workspace: str, name: str, body: KeysRequest, services: ServicesOf) -> Response:
     """Return the keys of a web service; with `renew`, after one of them was replaced."""
     return answer(services.endpoints.keys(workspace, name, body.renew, body.value))
 
 
-@router.post("/workspaces/{workspace}/endpoints/{name}/token", response_model=ServiceToken)
-@requires(Right.MANAGE_SERVICES)
+@router.post("/workspaces/{workspace}/endpoints/{name}/token", Right.MANAGE_SERVICES, ServiceToken)
 def make_endpoint_token(workspace: str, name: str, services: ServicesOf) -> Response:
     """Return a token that opens a web service for some hours."""
     return answer(services.endpoints.token(workspace, name))
 
 
-@router.post("/runs/{run}/tunnel", status_code=101)
-@requires(Right.SERVE_AS_NODE)
+@router.post("/runs/{run}/tunnel", Right.SERVE_AS_NODE, status_code=101)
 async def open_tunnel(run: str, request: Request, services: ServicesOf, attempt: int | None = None) -> Response:
     """Connect a replica of a web service, which runs on another machine, with the gateway (`Upgrade`)."""
     connection: HttpConnection | None = request.scope.get("state", {}).get(CONNECTION)

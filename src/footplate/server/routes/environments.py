@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from footplate.domain.records import CuratedView, EnvironmentView
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, ServicesOf
 
-router = APIRouter(tags=["environments"], route_class=Route)
+router = Router("environments")
 
 
 class NewEnvironment(Body):
@@ -22,22 +22,19 @@ class LabelsBody(Body):
     labels: list[str]
 
 
-@router.post("/workspaces/{workspace}/environments", response_model=EnvironmentView)
-@requires(Right.CHANGE_WORKSPACE)
+@router.post("/workspaces/{workspace}/environments", Right.CHANGE_WORKSPACE, EnvironmentView)
 def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
     """Register an environment. An unchanged definition keeps its version."""
     return answer(services.environments.register(workspace, body.name, body.definition))
 
 
-@router.get("/workspaces/{workspace}/environments", response_model=Page(EnvironmentView))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/environments", Right.READ_WORKSPACE, Page(EnvironmentView))
 def list_environments(workspace: str, services: ServicesOf) -> Response:
     """List the newest version of each registered environment."""
     return answer_list(services.environments.list(workspace))
 
 
-@router.get("/workspaces/{workspace}/environments/{name}/{version}", response_model=EnvironmentView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/environments/{name}/{version}", Right.READ_WORKSPACE, EnvironmentView)
 def get_environment(
     workspace: str, name: str, version: str, services: ServicesOf, label: str | None = None
 ) -> Response:
@@ -45,22 +42,19 @@ def get_environment(
     return answer(services.environments.get(workspace, name, None if version == "latest" else version, label))
 
 
-@router.get("/curated-environments", response_model=Page(CuratedView))
-@requires(Right.READ_SERVER)
+@router.get("/curated-environments", Right.READ_SERVER, Page(CuratedView))
 def list_curated_environments(services: ServicesOf) -> Response:
     """List the curated environments."""
     return answer_list(services.environments.list_curated())
 
 
-@router.get("/curated-environments/{name}", response_model=CuratedView)
-@requires(Right.READ_SERVER)
+@router.get("/curated-environments/{name}", Right.READ_SERVER, CuratedView)
 def get_curated_environment(name: str, services: ServicesOf) -> Response:
     """Return a curated environment."""
     return answer(services.environments.get_curated(name))
 
 
-@router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", response_model=EnvironmentView)
-@requires(Right.CHANGE_WORKSPACE)
+@router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", Right.CHANGE_WORKSPACE, EnvironmentView)
 def label_environment(workspace: str, name: str, version: str, body: LabelsBody, services: ServicesOf) -> Response:
     """Move labels to this version of an environment."""
     return answer(services.environments.label(workspace, name, version, body.labels))

@@ -3,17 +3,17 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from footplate.domain.records import FileView
 from footplate.domain.replies import AddedFiles, AppendedBytes, LogOffset
-from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Route
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, FilePath, FilePrefix, ServicesOf, StrictFile
 
-router = APIRouter(tags=["files"], route_class=Route)
+router = Router("files")
 
 
 class NewFiles(Body):
@@ -24,15 +24,13 @@ class NewFiles(Body):
     attempt: int | None = None
 
 
-@router.get("/runs/{run}/files", response_model=Page(FileView))
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/files", Right.READ_RUNS, Page(FileView))
 def list_files(run: str, services: ServicesOf, prefix: FilePrefix) -> Response:
     """List the artifacts and the logs of a run."""
     return answer_list(services.files.list(run, prefix))
 
 
-@router.get("/runs/{run}/files/{path:any}", response_class=StreamingResponse, responses=BYTES_OUT)
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/files/{path:any}", Right.READ_RUNS, response_class=StreamingResponse, responses=BYTES_OUT)
 def read_file(
     run: str,
     path: FilePath,
@@ -51,8 +49,7 @@ def read_file(
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
 
 
-@router.post("/runs/{run}/files", response_model=AddedFiles)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/files", Right.CHANGE_RUNS, AddedFiles)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     """Give names in the run to blobs that are in the store. A repeated `key` changes nothing.
 
@@ -62,15 +59,13 @@ def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     return answer(AddedFiles(tuple(stored), tuple(skipped)))
 
 
-@router.get("/runs/{run}/recent/{path:any}", response_model=LogOffset)
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/recent/{path:any}", Right.READ_RUNS, LogOffset)
 def find_recent(run: str, path: FilePath, services: ServicesOf, age: Annotated[float, Query(ge=0)]) -> Response:
     """Return the offset of the first line of a log that arrived in the last `age` seconds; its size if none did."""
     return answer(LogOffset(services.files.recent(run, path, age)))
 
 
-@router.put("/runs/{run}/logs/{path:any}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
-@requires(Right.CHANGE_RUNS)
+@router.put("/runs/{run}/logs/{path:any}", Right.CHANGE_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
 async def append_log(
     run: str,
     path: FilePath,

@@ -3,19 +3,18 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 
 from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
-from footplate.server.openapi import BYTES_IN, Page, Route
+from footplate.server.openapi import BYTES_IN, Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import ServicesOf
 
-router = APIRouter(tags=["metrics"], route_class=Route)
+router = Router("metrics")
 
 
-@router.put("/runs/{run}/journals/{writer}/{stream}", response_model=AppendedBytes, openapi_extra=BYTES_IN)
-@requires(Right.CHANGE_RUNS)
+@router.put("/runs/{run}/journals/{writer}/{stream}", Right.CHANGE_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
 async def append_journal(
     run: str,
     writer: str,
@@ -31,8 +30,7 @@ async def append_journal(
     return answer(AppendedBytes(size))
 
 
-@router.get("/runs/{run}/metrics", response_model=dict[str, list[MetricSeries]])
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/metrics", Right.READ_RUNS, dict[str, list[MetricSeries]])
 def get_metrics(
     run: str, services: ServicesOf, name: str | None = None, system: bool = False, recursive: bool = False
 ) -> Response:
@@ -40,8 +38,7 @@ def get_metrics(
     return answer(services.metrics.read(run, name, system, recursive), tag_non_finite=True)
 
 
-@router.get("/runs/{run}/metrics/summary", response_model=Page(MetricSummary))
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/metrics/summary", Right.READ_RUNS, Page(MetricSummary))
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
     """List the series of a run with count, last, minimum and maximum."""
     return answer_list(services.metrics.summary(run), tag_non_finite=True)

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from footplate.domain.records import ModelView
 from footplate.domain.requests import NewModel
 from footplate.errors import InvalidInput
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, PrincipalOf, Repeated, ServicesOf, StrictFile, pairs
 
-router = APIRouter(tags=["models"], route_class=Route)
+router = Router("models")
 
 
 class ModelRegistration(Body):
@@ -52,8 +52,7 @@ def _version(text: str) -> int | None:
     return int(text)
 
 
-@router.post("/workspaces/{workspace}/models", response_model=ModelView)
-@requires(Right.REGISTER)
+@router.post("/workspaces/{workspace}/models", Right.REGISTER, ModelView)
 def register_model(workspace: str, body: ModelRegistration, services: ServicesOf, principal: PrincipalOf) -> Response:
     """Register a new version of a model. A repeated `key` returns the same version. A run registers `run_path` of every
     run of its workspace, and files of its own in the name of itself and the runs below it."""
@@ -62,8 +61,7 @@ def register_model(workspace: str, body: ModelRegistration, services: ServicesOf
     return answer(services.models.register(workspace, NewModel(**dict(body))))
 
 
-@router.get("/workspaces/{workspace}/models", response_model=Page(ModelView))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/models", Right.READ_WORKSPACE, Page(ModelView))
 def list_models(
     workspace: str,
     services: ServicesOf,
@@ -78,15 +76,13 @@ def list_models(
     return answer_list(services.models.list(workspace, name, pairs(tag), pairs(property), run, framework, latest))
 
 
-@router.get("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/models/{name}/{version}", Right.READ_WORKSPACE, ModelView)
 def get_model(workspace: str, name: str, version: str, services: ServicesOf) -> Response:
     """Return a version of a model."""
     return answer(services.models.get(workspace, name, _version(version)))
 
 
-@router.patch("/workspaces/{workspace}/models/{name}/{version}", response_model=ModelView)
-@requires(Right.REGISTER)
+@router.patch("/workspaces/{workspace}/models/{name}/{version}", Right.REGISTER, ModelView)
 def change_model(
     workspace: str, name: str, version: int, body: ModelChange, services: ServicesOf, principal: PrincipalOf
 ) -> Response:
@@ -98,8 +94,7 @@ def change_model(
     return answer(services.models.change(workspace, name, version, **dict(body)))
 
 
-@router.delete("/workspaces/{workspace}/models/{name}/{version}", status_code=204)
-@requires(Right.CHANGE_WORKSPACE)
+@router.delete("/workspaces/{workspace}/models/{name}/{version}", Right.CHANGE_WORKSPACE, status_code=204)
 def delete_model(workspace: str, name: str, version: int, services: ServicesOf) -> None:
     """Delete a version of a model."""
     services.models.delete(workspace, name, version)

@@ -3,16 +3,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import (
     Body,
     HubOf,
@@ -27,7 +27,7 @@ from footplate.server.routes.parsing import (
 from footplate.services.topics import RunChanged, RunTurned, StacksAnswered
 from footplate.storage import RunQuery
 
-router = APIRouter(tags=["runs"], route_class=Route)
+router = Router("runs")
 
 
 class NewRun(Body):
@@ -74,8 +74,7 @@ class WarningRequest(Body):
     message: str
 
 
-@router.post("/workspaces/{workspace}/runs", response_model=RunView)
-@requires(Right.SUBMIT_RUNS)
+@router.post("/workspaces/{workspace}/runs", Right.SUBMIT_RUNS, RunView)
 def submit_run(workspace: str, body: NewRun, services: ServicesOf, principal: PrincipalOf) -> Response:
     """Submit a run. The same id and spec return the same run; another spec is a conflict."""
     services.runs.submit(workspace, body.id, body.spec, body.created_by, principal.run)
@@ -108,8 +107,7 @@ async def _filters(
 FiltersOf = Annotated[RunQuery, Depends(_filters)]
 
 
-@router.get("/workspaces/{workspace}/runs", response_model=Page(RunView))
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/runs", Right.READ_WORKSPACE, Page(RunView))
 def list_runs(
     services: ServicesOf,
     filters: FiltersOf,
@@ -129,15 +127,13 @@ def list_runs(
     return answer_list(views, following, tag_non_finite=True)
 
 
-@router.get("/workspaces/{workspace}/runs/count", response_model=RunCount)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}/runs/count", Right.READ_WORKSPACE, RunCount)
 def count_runs(services: ServicesOf, filters: FiltersOf) -> Response:
     """Count the runs that a list with the same filters contains, up to a limit."""
     return answer(services.runs.count(filters))
 
 
-@router.get("/runs/{run}", response_model=RunView)
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}", Right.READ_RUNS, RunView)
 async def get_run(
     run: str, services: ServicesOf, hub: HubOf, version: int = -1, wait: float = 0.0, until: str = "change"
 ) -> Response:
@@ -153,72 +149,62 @@ async def get_run(
     return answer(await poll(hub, topic, lambda: services.runs.view(run), enough, wait))
 
 
-@router.patch("/runs/{run}", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.patch("/runs/{run}", Right.CHANGE_RUNS, RunView)
 def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
     """Change names, tags, properties or parameters of a run, or archive it. Properties are written once."""
     return answer(services.runs.change(run, **dict(body)))
 
 
-@router.delete("/runs/{run}", response_model=DeletedRuns)
-@requires(Right.CHANGE_WORKSPACE)
+@router.delete("/runs/{run}", Right.CHANGE_WORKSPACE, DeletedRuns)
 def delete_run(run: str, services: ServicesOf, force: bool = False) -> Response:
     """Delete a run that has ended, and its descendants; with `force`, even if models were made by them."""
     return answer(services.runs.delete(run, force))
 
 
-@router.post("/runs/{run}/cancel", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/cancel", Right.CHANGE_RUNS, RunView)
 def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
     """Cancel a run and its children."""
     body = body or CancelRequest()
     return answer(services.runs.cancel(run, body.by, body.reason))
 
 
-@router.post("/runs/{run}/restart", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/restart", Right.CHANGE_RUNS, RunView)
 def restart_run(run: str, body: RestartRequest, services: ServicesOf) -> Response:
     """Start the given attempt of a run that has failed or was canceled."""
     return answer(services.runs.restart(run, body.attempt, body.by, body.reason))
 
 
-@router.post("/runs/{run}/complete", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/complete", Right.CHANGE_RUNS, RunView)
 def complete_run(run: str, services: ServicesOf) -> Response:
     """End an interactive run as completed."""
     return answer(services.runs.complete(run))
 
 
-@router.post("/runs/{run}/fail", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/fail", Right.CHANGE_RUNS, RunView)
 def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
     """End an interactive run as failed."""
     return answer(services.runs.fail(run, body.cause))
 
 
-@router.post("/runs/{run}/heartbeat", response_model=HeartbeatReply)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/heartbeat", Right.CHANGE_RUNS, HeartbeatReply)
 def beat_as_client(run: str, services: ServicesOf) -> Response:
     """Record that the process of an interactive run lives; return whether the run has ended."""
     return answer(HeartbeatReply(services.runs.heartbeat(run)))
 
 
-@router.post("/runs/{run}/snapshot", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/snapshot", Right.CHANGE_RUNS, RunView)
 def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Response:
     """Set the snapshot of a run, once."""
     return answer(services.runs.set_snapshot(run, body.snapshot))
 
 
-@router.post("/runs/{run}/warnings", response_model=RunView)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/warnings", Right.CHANGE_RUNS, RunView)
 def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
     """Add a warning to a run."""
     return answer(services.runs.warn(run, body.message))
 
 
-@router.post("/runs/{run}/stacks", response_model=RunStacks)
-@requires(Right.CHANGE_RUNS)
+@router.post("/runs/{run}/stacks", Right.CHANGE_RUNS, RunStacks)
 async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
     """Request the stack traces of a run, or collect the answers to the same `key`."""
 
@@ -228,29 +214,25 @@ async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hu
     return answer(await poll(hub, StacksAnswered(run), ask, lambda stacks: not stacks.missing, body.wait))
 
 
-@router.get("/runs/{run}/story", response_model=Page(StoryLine))
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/story", Right.READ_RUNS, Page(StoryLine))
 def get_story(run: str, services: ServicesOf) -> Response:
     """List the events of a run."""
     return answer_list(services.runs.story(run))
 
 
-@router.get("/runs/{run}/trials", response_model=Page(TrialView))
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/trials", Right.READ_RUNS, Page(TrialView))
 def list_trials(run: str, services: ServicesOf) -> Response:
     """List the trials of a sweep by number."""
     return answer_list(services.sweeps.trials(run))
 
 
-@router.get("/runs/{run}/sweep-analysis", response_model=SweepAnalysis)
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/sweep-analysis", Right.READ_RUNS, SweepAnalysis)
 def analyze_sweep(run: str, services: ServicesOf) -> Response:
     """Return the best trials of a sweep, the importance of its parameters, and all values side by side."""
     return answer(services.sweeps.analysis(run))
 
 
-@router.get("/runs/{run}/follow", response_model=RunProgress)
-@requires(Right.READ_RUNS)
+@router.get("/runs/{run}/follow", Right.READ_RUNS, RunProgress)
 async def follow_run(
     run: str,
     services: ServicesOf,

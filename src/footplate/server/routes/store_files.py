@@ -5,17 +5,17 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from footplate.domain.data import StoreEntry
 from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
-from footplate.server.openapi import BYTES_IN, BYTES_OUT, Route
+from footplate.server.openapi import BYTES_IN, BYTES_OUT, Router
 from footplate.server.responses import answer, encode
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import FilePath, FilePrefix, ServicesOf, started
 
-router = APIRouter(tags=["datastores"], route_class=Route)
+router = Router("datastores")
 
 _FILES = "/workspaces/{workspace}/datastores/{name}/files"
 _PAGES: dict[int | str, dict[str, Any]] = {
@@ -24,8 +24,7 @@ _PAGES: dict[int | str, dict[str, Any]] = {
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
-@router.get(_FILES, response_model=FolderListing, responses=_PAGES)
-@requires(Right.USE_STORE_FILES)
+@router.get(_FILES, Right.USE_STORE_FILES, FolderListing, responses=_PAGES)
 def list_store_files(
     workspace: str, name: str, services: ServicesOf, prefix: FilePrefix, children: bool = False
 ) -> Response:
@@ -48,8 +47,7 @@ def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
     yield b"%d\n" % count
 
 
-@router.get(_FILES + "/{path:any}", response_model=EntryFields, responses=BYTES_OUT)
-@requires(Right.USE_STORE_FILES)
+@router.get(_FILES + "/{path:any}", Right.USE_STORE_FILES, EntryFields, responses=BYTES_OUT)
 def read_store_file(
     workspace: str, name: str, path: FilePath, request: Request, services: ServicesOf, stat: bool = False
 ) -> Response:
@@ -71,8 +69,7 @@ def read_store_file(
     return StreamingResponse(file.read(start, end), 206, headers, "application/octet-stream")
 
 
-@router.put(_FILES + "/{path:any}", response_model=StoredBytes, openapi_extra=BYTES_IN)
-@requires(Right.USE_STORE_FILES)
+@router.put(_FILES + "/{path:any}", Right.USE_STORE_FILES, StoredBytes, openapi_extra=BYTES_IN)
 async def write_store_file(
     workspace: str,
     name: str,
@@ -94,8 +91,7 @@ async def write_store_file(
     return answer(StoredBytes(done.size, done.entry[:4] if done.entry else None))
 
 
-@router.delete(_FILES + "/{path:any}", status_code=204)
-@requires(Right.USE_STORE_FILES)
+@router.delete(_FILES + "/{path:any}", Right.USE_STORE_FILES, status_code=204)
 def delete_store_file(workspace: str, name: str, path: FilePath, services: ServicesOf) -> None:
     """Delete a file of a built-in datastore."""
     services.store_files.delete(workspace, name, path)

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 
 from footplate.domain.records import WorkspaceView
 from footplate.domain.targets import LOCAL
-from footplate.server.openapi import Page, Route
+from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
-from footplate.server.rights import Right, requires
+from footplate.server.rights import Right
 from footplate.server.routes.parsing import Body, PrincipalOf, ServicesOf
 
-router = APIRouter(tags=["workspaces"], route_class=Route)
+router = Router("workspaces")
 
 
 class NewWorkspace(Body):
@@ -22,15 +22,13 @@ class NewWorkspace(Body):
     if_exists: str = "refuse"
 
 
-@router.post("/workspaces", response_model=WorkspaceView)
-@requires(Right.CREATE_WORKSPACES)
+@router.post("/workspaces", Right.CREATE_WORKSPACES, WorkspaceView)
 def create_workspace(body: NewWorkspace, services: ServicesOf) -> Response:
     """Create a workspace, or return it if `if_exists` is `return`."""
     return answer(services.workspaces.create(**dict(body)))
 
 
-@router.get("/workspaces", response_model=Page(WorkspaceView))
-@requires(Right.LIST_WORKSPACES)
+@router.get("/workspaces", Right.LIST_WORKSPACES, Page(WorkspaceView))
 def list_workspaces(
     services: ServicesOf,
     principal: PrincipalOf,
@@ -43,15 +41,13 @@ def list_workspaces(
     return answer_list(view for view in found if principal.run is None or view.id == principal.workspace)
 
 
-@router.get("/workspaces/{workspace}", response_model=WorkspaceView)
-@requires(Right.READ_WORKSPACE)
+@router.get("/workspaces/{workspace}", Right.READ_WORKSPACE, WorkspaceView)
 def get_workspace(workspace: str, services: ServicesOf) -> Response:
     """Return a workspace."""
     return answer(services.workspaces.get(workspace))
 
 
-@router.delete("/workspaces/{workspace}", status_code=204)
-@requires(Right.CREATE_WORKSPACES)
+@router.delete("/workspaces/{workspace}", Right.CREATE_WORKSPACES, status_code=204)
 def delete_workspace(workspace: str, services: ServicesOf, force: bool = False) -> None:
     """Delete a workspace that is empty; with `force`, everything in it too."""
     services.workspaces.delete(workspace, force)
