@@ -65,8 +65,10 @@ def create_app(
         redirect_slashes=False,
         generate_unique_id_function=operation_id,
     )
-    app.state.services, app.state.hub = services, hub
-    app.state.gate, app.state.about = gate or Gate(), about or About()
+    app.state.services = services
+    app.state.hub = hub
+    app.state.gate = gate or Gate()
+    app.state.about = about or About()
     app.state.trusted = token is None
     nouns = [_own, *routers()]
     for router in nouns:
@@ -145,13 +147,13 @@ class FaultMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
 
-        async def watched(message: Message) -> None:
+        async def send_and_note(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_and_note)
         except ClientDisconnect:
             log.info("%s %s: the client closed the connection", scope.get("method"), scope.get("path"))
         except Exception as error:

@@ -96,7 +96,7 @@ class Guard:
         token = _bearer(scope)
         if self._is_signed(scope, self._token.decode() if self._token else None):
             return READER
-        token_of_run = self._signed_by_run(scope)
+        token_of_run = self._find_signing_token(scope)
         if token_of_run is not None and (reader := await self._holder(token_of_run)):
             return Principal(reader.run, reader.workspace, Right.READ_RUNS)
         if self._token is not None and hmac.compare_digest(token, self._token):
@@ -119,15 +119,15 @@ class Guard:
             return False
         return is_signed(str(scope["path"]), dict(parse_qsl(text.decode("latin-1"))), token)
 
-    def _signed_by_run(self, scope: Scope) -> str | None:
+    def _find_signing_token(self, scope: Scope) -> str | None:
         """Return the token of the run that signed this link, if one did."""
         query = dict(parse_qsl(bytes(scope["query_string"]).decode("latin-1")))
         token = self._directory.tokens.token_of_signer(query.get(SIGNER, "")) if SIGNER in query else None
         return token if self._is_signed(scope, token) else None
 
     async def _holder(self, token: str) -> TokenHolder | None:
-        known = self._directory.tokens.recall(token)
-        return known or await asyncio.to_thread(self._directory.tokens.holder_of, token)
+        holder = self._directory.tokens.recall(token)
+        return holder or await asyncio.to_thread(self._directory.tokens.holder_of, token)
 
     def _check_peer(self, scope: Scope, sent_token: bool) -> None:
         peer: Peer | None = scope["state"].get(STATE)
@@ -169,7 +169,8 @@ async def authorize(request: Request, right: Right) -> None:
 
 
 async def _reaches(principal: Principal, reach: Reach, objects: dict[str, str], directory: Directory) -> bool:
-    run, other = principal.run or "", str(objects.get("run", ""))
+    run = principal.run or ""
+    other = str(objects.get("run", ""))
     if reach is Reach.ANYTHING:
         return True
     if reach in (Reach.WORKSPACE, Reach.STORES):

@@ -47,8 +47,11 @@ class GateMiddleware:
         if not gate.open:
             await answer_error(stopping())(scope, receive, send)
             return
-        if gate.inside >= gate.most_waiting and _is_long_poll(scope) and not _is_of_agent(scope):
-            await answer_error(_too_many(gate.inside))(scope, receive, send)
+        is_long_poll = b"wait=" in scope.get("query_string", b"")
+        if gate.inside >= gate.most_waiting and is_long_poll and "/nodes/" not in scope.get("path", ""):
+            hint = "wait less often, or raise the server's limit of open files"
+            error = Unavailable(f"the server has {gate.inside} requests pending", hint)
+            await answer_error(error)(scope, receive, send)
             return
         gate.inside += 1
         try:
@@ -56,17 +59,3 @@ class GateMiddleware:
         finally:
             gate.inside -= 1
             gate.last = time.monotonic()
-
-
-def _is_long_poll(scope: Scope) -> bool:
-    return b"wait=" in scope.get("query_string", b"")
-
-
-def _is_of_agent(scope: Scope) -> bool:
-    return "/nodes/" in scope.get("path", "")
-
-
-def _too_many(pending: int) -> Unavailable:
-    return Unavailable(
-        f"the server has {pending} requests pending", "wait less often, or raise the server's limit of open files"
-    )

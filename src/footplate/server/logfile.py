@@ -54,12 +54,14 @@ class RepeatFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING or hasattr(record, "incident"):
             return True
-        place, now = (record.pathname, record.lineno, str(record.msg).partition("\n")[0]), self._clock()
+        place = (record.pathname, record.lineno, str(record.msg).partition("\n")[0])
+        now = self._clock()
         since, count = self._seen.get(place, (now, 0))
         if count and now - since >= QUIET_SECONDS:
             if count > BURST:
                 record.msg = f"{record.msg} ({count - BURST} more of these in the last {now - since:.0f} s)"
-            since, count = now, 0
+            since = now
+            count = 0
         if len(self._seen) > _PLACES:
             self._seen.clear()
         self._seen[place] = (since, count + 1)

@@ -120,18 +120,20 @@ def parse(argv: Sequence[str]) -> ServerOptions:
     parser.add_argument("--database")
     parser.add_argument("--url")
     parser.add_argument("--ca-file")
-    given = parser.parse_args(argv)
-    if given.host is None and not (given.port is given.token_file is given.url is given.ca_file is None):
+    arguments = parser.parse_args(argv)
+    if arguments.host is None and not (
+        arguments.port is arguments.token_file is arguments.url is arguments.ca_file is None
+    ):
         raise InvalidInput(
             "--port, --token-file, --url and --ca-file are for TCP, which needs --host",
             "add --host, e.g. --host 127.0.0.1",
         )
-    idle = given.idle
+    idle = arguments.idle
     if idle is None:  # a server that was set up by hand is permanent
-        idle = 0.0 if given.host or given.database else _idle_by_variable()
-    home = homes.home_folder(given.home)
-    address = (given.host, given.port or 0, given.token_file)
-    return ServerOptions(home, idle, *address, given.database, given.url, given.ca_file)
+        idle = 0.0 if arguments.host or arguments.database else _idle_by_variable()
+    home = homes.home_folder(arguments.home)
+    address = (arguments.host, arguments.port or 0, arguments.token_file)
+    return ServerOptions(home, idle, *address, arguments.database, arguments.url, arguments.ca_file)
 
 
 def _idle_by_variable() -> float:
@@ -190,7 +192,7 @@ class _Serving:
         limit = most_connections()
         self._gate = Gate(self._stop.set, limit // 2)
         self._pool = ConnectionPool(limit)
-        self._about = About(database=_shown(options))
+        self._about = About(database=_hide_password(options))
         self._listeners: list[Listener] = []
 
     async def run(self) -> None:
@@ -219,7 +221,10 @@ class _Serving:
         self._listeners.append(Listener(app, door, self._pool))
 
     async def _end(self, inode: int | None, tasks: Sequence[asyncio.Future[None]]) -> None:
-        _limit_the_end()
+        # A thread that hangs in a system call would keep the lock for ever.
+        timer = threading.Timer(FORCED_END, os._exit, (1,))
+        timer.daemon = True
+        timer.start()
         self._gate.open = False
         # Remove the name first: new clients then find no server, and wait for the lock instead of a response.
         if _inode(self._path) == inode:
@@ -233,8 +238,8 @@ class _Serving:
         """End the server when nobody needs it, and when nobody can reach it."""
         idle = self._options.idle
         while not self._stop.is_set():
-            left = idle - self._gate.idle_seconds() if idle else CHECK_SECONDS
-            await asyncio.sleep(min(max(left, 0.05), CHECK_SECONDS))
+            pause = idle - self._gate.idle_seconds() if idle else CHECK_SECONDS
+            await asyncio.sleep(min(max(pause, 0.05), CHECK_SECONDS))
             if _inode(self._path) != inode:
                 log.warning("the socket %s was removed: this server ends", self._path)
                 self._stop.set()
@@ -288,13 +293,6 @@ class Listener(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         await super().serve([self.door])
-
-
-def _limit_the_end() -> None:
-    """End the process after a while: a thread that hangs in a system call would keep the lock for ever."""
-    timer = threading.Timer(FORCED_END, os._exit, (1,))
-    timer.daemon = True
-    timer.start()
 
 
 # ── Sockets and the record ────────────────────────────────────────────────────────────────────────────────────────────
@@ -358,7 +356,7 @@ def _inode(path: str) -> int | None:
         return None
 
 
-def _shown(options: ServerOptions) -> str:
+def _hide_password(options: ServerOptions) -> str:
     """Return the database's address without its password."""
     if options.database is None:
         return os.path.join(options.home, "footplate.db")

@@ -18,12 +18,12 @@ def server_token(home: str, token_file: str | None) -> str:
     """Return the token from `token_file`, else FOOTPLATE_TOKEN, else the home's own. The log names only the file."""
     if token_file is not None:
         return _read(token_file)
-    given = os.environ.get(environ.TOKEN)
-    if given:
-        return _checked(given.strip(), environ.TOKEN)
+    token = os.environ.get(environ.TOKEN)
+    if token:
+        return _check(token.strip(), environ.TOKEN)
     path = os.path.join(home, homes.TOKEN)
     if not os.path.exists(path):
-        _write(path, secrets.token_urlsafe(32))
+        atomic_write(path, f"{secrets.token_urlsafe(32)}\n".encode("ascii"), durable=True, mode=0o600)
     log.info("the token of this server is in %s", path)
     return _read(path)
 
@@ -31,7 +31,8 @@ def server_token(home: str, token_file: str | None) -> str:
 def _read(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
-            mode, token = os.fstat(file.fileno()).st_mode, file.read().strip()
+            mode = os.fstat(file.fileno()).st_mode
+            token = file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise InvalidInput(
@@ -39,14 +40,10 @@ def _read(path: str) -> str:
         ) from None
     if mode & 0o077:
         raise NotAllowed(f"the token file {path} is open to other users", f"close it with: chmod 600 {path}")
-    return _checked(token, path)
+    return _check(token, path)
 
 
-def _checked(token: str, source: str) -> str:
+def _check(token: str, source: str) -> str:
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise InvalidInput(f"{source} does not hold a token", "a token is one line of letters, digits and signs")
     return token
-
-
-def _write(path: str, token: str) -> None:
-    atomic_write(path, f"{token}\n".encode("ascii"), durable=True, mode=0o600)

@@ -62,4 +62,4 @@ def test_second_server_reports_the_first_and_ends(folder, capsys):
     ],
 )
 def test_database_is_shown_without_its_password(database, shown):
-    assert process._shown(process.ServerOptions("/h", database=database)) == shown
+    assert process._hide_password(process.ServerOptions("/h", database=database)) == shown

@@ -41,7 +41,8 @@ class Body(BaseModel):
     @classmethod
     def _check_depth(cls, data: Any) -> Any:
         """Reject a body that is nested so deeply that a reader of the stored value would fail."""
-        level, depth = [data], 0
+        level = [data]
+        depth = 0
         while level:
             depth += 1
             if depth > DEEPEST:
@@ -123,14 +124,14 @@ FilePath = Annotated[str, Depends(_file_path)]
 
 async def _file_prefix(request: Request, prefix: str = "") -> str:
     """Return the beginning of file names byte for byte, for the same reason."""
-    given = parse_qsl(request.scope["query_string"].decode("latin-1"), errors="surrogateescape")
-    return dict(given).get("prefix", prefix)
+    query = parse_qsl(request.scope["query_string"].decode("latin-1"), errors="surrogateescape")
+    return dict(query).get("prefix", prefix)
 
 
 FilePrefix = Annotated[str, Depends(_file_prefix)]
 
 
-def started(items: Iterable[T]) -> Iterator[T]:
+def start_items(items: Iterable[T]) -> Iterator[T]:
     """Produce the first item now, while an error can still become the response instead of cutting one off."""
     rest = iter(items)
     first = list(itertools.islice(rest, 1))
@@ -145,7 +146,7 @@ async def poll(hub: Hub, topic: Topic, read: Callable[[], T], enough: Callable[[
     while True:
         seen = hub.sequence(topic)
         value = await asyncio.to_thread(read)
-        left = deadline - time.monotonic()
-        if left <= 0 or enough(value):
+        seconds_left = deadline - time.monotonic()
+        if seconds_left <= 0 or enough(value):
             return value
-        await hub.wait(topic, seen, left)
+        await hub.wait(topic, seen, seconds_left)

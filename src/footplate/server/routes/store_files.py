@@ -13,7 +13,7 @@ from footplate.domain.replies import EntryFields, FolderListing, StoredBytes
 from footplate.server.openapi import BYTES_IN, BYTES_OUT, Router
 from footplate.server.responses import answer, encode
 from footplate.server.rights import Right
-from footplate.server.routes.parsing import FilePath, FilePrefix, ServicesOf, started
+from footplate.server.routes.parsing import FilePath, FilePrefix, ServicesOf, start_items
 
 router = Router("datastores")
 
@@ -33,9 +33,9 @@ def list_store_files(
     The list has one line per page, `[[path, size, etag, modified], …]`, then the number of files; a folder is JSON.
     """
     if children:
-        found = services.store_files.children(workspace, name, prefix)
-        return answer(FolderListing(tuple(sorted(found.folders)), tuple(entry[:4] for entry in sorted(found.files))))
-    pages = started(services.store_files.list(workspace, name, prefix))
+        folder = services.store_files.children(workspace, name, prefix)
+        return answer(FolderListing(tuple(sorted(folder.folders)), tuple(entry[:4] for entry in sorted(folder.files))))
+    pages = start_items(services.store_files.list(workspace, name, prefix))
     return StreamingResponse(_lines(pages), media_type="application/x-ndjson")
 
 
@@ -55,13 +55,15 @@ def read_store_file(
     if stat:
         return answer(services.store_files.stat(workspace, name, path)[:4])
     file = services.store_files.read(workspace, name, path)
-    etag, size = f'"{file.entry.etag}"', file.entry.size
+    etag = f'"{file.entry.etag}"'
+    size = file.entry.size
     headers = {"etag": etag, "accept-ranges": "bytes"}
-    wanted = _RANGE.fullmatch(request.headers.get("range", ""))
-    if wanted is None or request.headers.get("if-range", etag) != etag:
+    byte_range = _RANGE.fullmatch(request.headers.get("range", ""))
+    if byte_range is None or request.headers.get("if-range", etag) != etag:
         headers["content-length"] = str(size)
         return StreamingResponse(file.read(0, size), 200, headers, "application/octet-stream")
-    start, end = int(wanted[1]), min(int(wanted[2]) + 1 if wanted[2] else size, size)
+    start = int(byte_range[1])
+    end = min(int(byte_range[2]) + 1 if byte_range[2] else size, size)
     if start >= end:
         headers["content-range"] = f"bytes */{size}"
         return StreamingResponse(file.read(0, 0), 416, headers)

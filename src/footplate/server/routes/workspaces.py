@@ -37,8 +37,8 @@ def list_workspaces(
     resource_group: str | None = None,
 ) -> Response:
     """List workspaces; a run sees its own."""
-    found = services.workspaces.find(name, subscription_id, resource_group)
-    return answer_list(view for view in found if principal.run is None or view.id == principal.workspace)
+    views = services.workspaces.find(name, subscription_id, resource_group)
+    return answer_list(view for view in views if principal.run is None or view.id == principal.workspace)
 
 
 @router.get("/workspaces/{workspace}", Right.READ_WORKSPACE, WorkspaceView)
