@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 
+@functools.cache
 def interpreters() -> list[str]:
     """Return the oldest and the newest Python from 3.8 on, from the PATH and from pyenv."""
     found: dict[tuple[int, ...], str] = {}

@@ -63,7 +63,7 @@ def test_concurrent_submits_of_one_run_start_one_agent(home: Path) -> None:
     assert line.split()[0] == str(pid)
     assert "'0', '1', '2', '3'" in line, "the standard streams and the lock"
     assert os.getsid(pid) == pid
-    engine.cancel(only, 10.0)
+    engine.cancel(only, 1.0)
     wait_until(lambda: engine.poll([only])[only].state == "exited")
 
 
@@ -77,7 +77,7 @@ def test_agents_outlive_the_nursery_without_zombies(home: Path) -> None:
     second = engine.submit(engine.prepare(job(home, "run_2")))
     assert engine.poll([known])[known].state == "running"
     for each in (known, second):
-        engine.cancel(each, 10.0)
+        engine.cancel(each, 1.0)
         wait_until(lambda h=each: engine.poll([h])[h].state == "exited")
     last = json.loads(second)["agents"][0]["pid"]
     wait_until(lambda: process_tree.look(last) is None)
@@ -181,7 +181,7 @@ def test_agents_start_without_a_nursery_that_does_not_live(home: Path) -> None:
     pid = json.loads(known)["agents"][0]["pid"]
     assert (line.split()[0], os.getsid(pid)) == (str(pid), pid)
     assert engine.submit(engine.prepare(job(home))) == known
-    engine.cancel(known, 10.0)
+    engine.cancel(known, 1.0)
     wait_until(lambda: process_tree.look(pid) is None)
 
 
@@ -211,7 +211,7 @@ def test_a_lock_that_a_dying_nursery_holds_is_waited_for(home: Path) -> None:
     timer.start()
     known = engine.submit(engine.prepare(job(home)))
     timer.join()
-    engine.cancel(known, 10.0)
+    engine.cancel(known, 1.0)
     wait_until(lambda: engine.poll([known])[known].state == "exited")
 
 
