@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, List, NamedTuple, Optional, cast
+from typing import Any, Iterator, List, NamedTuple, cast
 from urllib.parse import quote
 
 from footplate.api import PREFIX
 from footplate.api.base import ApiNoun
-from footplate.domain.data import StoreEntry
+from footplate.domain.data import StoredPart, StoreEntry
 from footplate.domain.store_names import check_name
 from footplate.errors import Unavailable
 
@@ -21,13 +21,6 @@ class StoreFolder(NamedTuple):
 
     folders: List[str]
     files: List[StoreEntry]
-
-
-class StoredPart(NamedTuple):
-    """How many bytes of a file the server has; `entry` is set when it has all of them."""
-
-    size: int
-    entry: Optional[StoreEntry]
 
 
 class StoreFilesApi(ApiNoun):

@@ -10,7 +10,7 @@ import hashlib
 import json
 import urllib.parse
 from dataclasses import dataclass, field
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from footplate.errors import InvalidInput
 
@@ -150,6 +150,13 @@ class StoreEntry(NamedTuple):
     etag: str = ""
     modified: float = 0.0
     digest: str = ""
+
+
+class StoredPart(NamedTuple):
+    """How many bytes of a file the server has; `entry` is set when it has all of them."""
+
+    size: int
+    entry: Optional[StoreEntry] = None
 
 
 class Item(NamedTuple):

@@ -11,14 +11,13 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
 from footplate.data.stores.base import Children
 from footplate.data.stores.folder import ConfinedFolder
 from footplate.data.transfer.partial import boot_id
-from footplate.domain.data import StoreEntry
+from footplate.domain.data import StoredPart, StoreEntry
 from footplate.domain.store_names import check_name
 from footplate.errors import InvalidInput, NotFound
 from footplate.storage import Storage
@@ -27,14 +26,6 @@ from footplate.storage.series import append_files
 _CHUNK = 1 << 20
 _FORGOTTEN_SECONDS = 7 * 24 * 3600.0
 """How long the pieces of an interrupted upload are kept."""
-
-
-@dataclass(frozen=True)
-class Received:
-    """How much of a file has arrived; the file itself once it is complete."""
-
-    size: int
-    entry: StoreEntry | None = None
 
 
 class OpenFile:
@@ -69,13 +60,13 @@ class StoreFileService:
     def read(self, workspace: str, name: str, path: str) -> OpenFile:
         return OpenFile(*self._open(workspace, name).open(path))
 
-    def put(self, workspace: str, name: str, path: str, data: bytes, if_absent: bool) -> Received:
+    def put(self, workspace: str, name: str, path: str, data: bytes, if_absent: bool) -> StoredPart:
         entry = self._open(workspace, name).put(path, data, if_absent=if_absent)
-        return Received(entry.size, entry)
+        return StoredPart(entry.size, entry)
 
     def append(
         self, workspace: str, name: str, path: str, upload: str, offset: int, size: int, data: bytes, if_absent: bool
-    ) -> Received:
+    ) -> StoredPart:
         """Store a piece of a file of `size` bytes. `upload` identifies the upload."""
         if offset + len(data) > size:
             raise InvalidInput(f"the piece ends at byte {offset + len(data)} of {size}", "send no more than the size")
@@ -87,13 +78,13 @@ class StoreFileService:
             if offset == 0 and not data:
                 _sweep(coming)
             if complete := _find_complete(store, target, aside):
-                return Received(size, complete)
+                return StoredPart(size, complete)
             come = append_files.append(aside, offset, data)
             if come < size:
-                return Received(come)
+                return StoredPart(come)
             entry = store.take(target, aside, if_absent=if_absent)
             _done(aside).write_text(entry.etag)
-            return Received(size, entry)
+            return StoredPart(size, entry)
 
     def delete(self, workspace: str, name: str, path: str) -> None:
         self._open(workspace, name).delete(path)

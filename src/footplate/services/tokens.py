@@ -48,8 +48,7 @@ class TokenService:
     def token_of_signer(self, signer: str) -> str | None:
         """Return the token that a signed link names as `run.attempt`; None if it names none."""
         run, _, attempt = signer.rpartition(".")
-        is_number = attempt.isascii() and attempt.isdigit() and len(attempt) < 10
-        return self.token_of(run, int(attempt)) if run and is_number else None
+        return self.token_of(run, int(attempt)) if run and _is_attempt(attempt) else None
 
     def recall(self, token: str) -> TokenHolder | None:
         """Return the holder of a token that was verified a moment ago, without any work."""
@@ -71,7 +70,7 @@ class TokenService:
 
     def _verify(self, token: str) -> TokenHolder | None:
         run, attempt = [*token.rsplit(".", 2), "", ""][:2]
-        if not (token.isascii() and attempt.isdigit() and len(attempt) < 10):
+        if not (token.isascii() and _is_attempt(attempt)):
             return None
         if not hmac.compare_digest(token.encode(), self.token_of(run, int(attempt)).encode()):
             return None
@@ -80,6 +79,10 @@ class TokenService:
         except NotFound:
             return None
         return TokenHolder(run, record.workspace) if is_valid(record, time.time(), self._started) else None
+
+
+def _is_attempt(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def is_valid(record: RunRecord, now: float, started: float = 0.0) -> bool:

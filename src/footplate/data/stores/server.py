@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 
 from footplate import environ
 from footplate.api import PREFIX
-from footplate.api.store_files import StoredPart, StoreFilesApi
+from footplate.api.store_files import StoreFilesApi
 from footplate.backoff import Backoff, retry
 from footplate.data.stores.base import SMALL, Children, Count, changed_source_error, fingerprint, ignore_count
 from footplate.data.stores.http import PATIENCE_SECONDS, HttpStore, releasing
 from footplate.data.stores.web_client import Web, WebResponse
-from footplate.domain.data import StoreEntry, StoreSpec
+from footplate.domain.data import StoredPart, StoreEntry, StoreSpec
 from footplate.domain.store_names import check_name, clean_folder
 from footplate.errors import Conflict, FootplateError, Unavailable, from_wire
 
