@@ -113,16 +113,14 @@ def _matching(store: FileStore, path: str) -> Iterator[StoreEntry]:
     if store.spec.kind == HTTP:
         if not path.strip("/"):
             raise InvalidInput(f"{store!r} cannot list its files", "give the path of a file")
-        return iter([store.stat(path)])
-    if store_names.is_pattern(path):
-        return _match(store, path.strip("/"))
-    return _file_or_folder(store, store_names.clean_folder(path))
-
-
-def _match(store: FileStore, pattern: str) -> Iterator[StoreEntry]:
-    regex = store_names.compile_pattern(pattern)
-    for page in store.list(store_names.clean_folder(store_names.fixed_folder(pattern))):
-        yield from (entry for entry in page if regex.fullmatch(entry.path))
+        yield store.stat(path)
+    elif store_names.is_pattern(path):
+        pattern = path.strip("/")
+        regex = store_names.compile_pattern(pattern)
+        for page in store.list(store_names.clean_folder(store_names.fixed_folder(pattern))):
+            yield from (entry for entry in page if regex.fullmatch(entry.path))
+    else:
+        yield from _file_or_folder(store, store_names.clean_folder(path))
 
 
 def _file_or_folder(store: FileStore, path: str) -> Iterator[StoreEntry]:
