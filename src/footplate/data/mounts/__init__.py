@@ -1,7 +1,7 @@
 """Data as a folder of this machine.
 
 mount           mounts and their records; adoption and sweeping of those whose owner died
-supervisor      the process that unmounts once the owner is gone
+supervisor      the process that unmounts once the owner is gone; its child does the work of `serving`
 fuse            the FUSE file system, over `tree` (its contents) and `cached_files` (its bytes)
 views           folders of hard links to the cache, which later runs use without FUSE
 syscalls        mount(2), umount(2), overlayfs

@@ -149,7 +149,9 @@ def _start_serving(task: dict[str, Any]) -> int:
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_unmount_after, args=(parent, task["at"]), daemon=True).start()
-        _serve(task)
+        from footplate.data.mounts import serving  # noqa: PLC0415  # only this process needs it now, and it is slow
+
+        serving.serve(task)
         code = 0
     except BaseException as error:  # the owner waits for a message, whatever the error
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
@@ -163,42 +165,12 @@ def _unmount_after(parent: int, at: str) -> None:
     unmount(at)
 
 
-def _serve(task: dict[str, Any]) -> None:
-    from footplate.data.mounts import fuse  # noqa: PLC0415  # here and below: only the serving child needs these imports
-    from footplate.data.mounts.tree import ListingTree  # noqa: PLC0415  # as above
-
-    stores, cache, listing = _open(task)
-    at = task["at"] if task["device"] is None else f"/dev/fd/{task['device']}"
-    fuse.serve(ListingTree(listing), stores, cache, at, _report_ready)
-
-
-def _open(task: dict[str, Any]) -> tuple[Any, Any, Any]:
-    from footplate.content.listing import Listing  # noqa: PLC0415  # as above
-    from footplate.data.cache import DataCache  # noqa: PLC0415  # as above
-    from footplate.data.stores.registry import open_lazily  # noqa: PLC0415  # as above
-    from footplate.domain.data import SERVER, StoreSpec  # noqa: PLC0415  # as above
-
-    if any(spec["kind"] == SERVER for spec in task["stores"].values()):
-        from footplate.data.stores.server import wait_as_mount  # noqa: PLC0415  # as above
-
-        wait_as_mount()
-    stores = {label: open_lazily(StoreSpec(**spec)) for label, spec in task["stores"].items()}
-    return stores, DataCache(task["cache"], task["limit"]), Listing(task["listing"])
-
-
-def _report_ready() -> None:
-    with suppress(BrokenPipeError):  # not every owner waits for it
-        os.write(1, b"ready\n")
-
-
 def _make_view(task: dict[str, Any]) -> None:
-    """Make a view if the cache now has every file, so that the next run does not need FUSE."""
-    from footplate.data.mounts.views import make_view_of_cached  # noqa: PLC0415  # as above
-
     with suppress(OSError):  # runs only while the machine is otherwise idle
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    stores, cache, listing = _open(task)
-    make_view_of_cached(cache, task["name"], listing, stores)
+    from footplate.data.mounts import serving  # noqa: PLC0415  # as above
+
+    serving.make_view(task)
 
 
 if __name__ == "__main__":
