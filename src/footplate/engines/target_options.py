@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 from footplate.engines.base import ClusterEngine, Engine
 from footplate.errors import InvalidInput
@@ -78,11 +78,9 @@ def _is_count(value: Any, least: int) -> bool:
 
 
 def _are_amounts(value: Any) -> bool:
-    return isinstance(value, Mapping) and _all_positive(value.values())  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _all_positive(values: Iterable[Any]) -> bool:
-    return all(_is_number(value) and value > 0 for value in values)
+    if not isinstance(value, Mapping):
+        return False
+    return all(_is_number(amount) and amount > 0 for amount in cast("Mapping[Any, Any]", value).values())
 
 
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {

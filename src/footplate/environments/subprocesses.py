@@ -40,7 +40,7 @@ def stream(
     `unprivileged`: nothing that it starts gains privileges, not even with sudo, on systems that can prevent it.
     """
     process = subprocess.Popen(
-        [*(_no_new_privileges() if unprivileged else ()), *argv],
+        [*(_no_new_privileges(shutil.which("setpriv")) if unprivileged else ()), *argv],
         stdin=subprocess.PIPE if text is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -85,13 +85,11 @@ def stream(
         process.stderr.close()
 
 
-def _no_new_privileges() -> tuple[str, ...]:
-    program = shutil.which("setpriv")
-    return _tried(program) if program else ()
-
-
 @functools.lru_cache(maxsize=None)
-def _tried(setpriv: str) -> tuple[str, ...]:
+def _no_new_privileges(setpriv: str | None) -> tuple[str, ...]:
+    """Return the words before a program that keep it from gaining privileges; none where that does not work."""
+    if setpriv is None:
+        return ()
     argv = (setpriv, "--no-new-privs", "--")
     works = subprocess.run([*argv, "true"], capture_output=True, check=False).returncode == 0
     return argv if works else ()

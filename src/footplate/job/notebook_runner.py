@@ -127,7 +127,7 @@ class _Execution:
                 kernel_name="python3",  # the kernel of this interpreter, whatever name the notebook was written with
                 resources={"metadata": {"path": os.getcwd()}},
                 on_cell_start=self._announce,
-                on_cell_executed=self._save_progress,
+                on_cell_executed=self.save,
             )
             manager = client.create_kernel_manager()
             manager.transport = "ipc"
@@ -142,10 +142,7 @@ class _Execution:
             title = next((line for line in cell.source.splitlines() if line.strip()), "")
             print(f"[{self._numbers[id(cell)]}/{len(self._numbers)}] {title[:_TITLE]}", flush=True)
 
-    def _save_progress(self, cell: Any, cell_index: int, execute_reply: Any) -> None:
-        self.save()
-
-    def save(self) -> None:
+    def save(self, **_event: Any) -> None:
         if self._target is None:
             return
         os.makedirs(os.path.dirname(os.path.abspath(self._target)), exist_ok=True)

@@ -154,11 +154,9 @@ class NodeData:
             definition = {"sources": [{"datastore": spec.datastore, "path": spec.path}]}
             return InputData(definition, {str(spec.datastore): self._run_data.stores[str(spec.datastore)]})
         dataset = self._run_data.datasets[spec.dataset]
-        return InputData(dataset.definition, self._stores_of(dataset), self._listing(dataset), dataset.listing)
-
-    def _stores_of(self, dataset: DatasetView) -> dict[str, Any]:
         named = {source.get("datastore") for source in dataset.definition["sources"]}
-        return {name: spec for name, spec in self._run_data.stores.items() if name in named}
+        stores = {name: store for name, store in self._run_data.stores.items() if name in named}
+        return InputData(dataset.definition, stores, self._listing(dataset), dataset.listing)
 
     def _listing(self, dataset: DatasetView) -> str | None:
         """Return the file listing of a pinned version, fetched into this machine's blobs if necessary."""
@@ -235,7 +233,7 @@ class NodeData:
                 self._store(output),
                 output_path(output, self._orders.run),
                 os.path.join(self._folder.data, f".sent-{output.name}"),
-                chosen=lambda name: _is_chosen(output, name),
+                chosen=lambda name: not output.globs or any(store_names.matches(each, name) for each in output.globs),
                 # A run owns what it writes: a file of an earlier attempt at the same path must not replace it.
                 replaces=output.overwrite or "{run-id}" in output.path,
                 being_written=lambda: process_tree.open_for_writing(self._members()),
@@ -347,15 +345,10 @@ class NodeData:
             view.close()
         for mount in self._adopt_mounts():
             mount.close()
-        for place in self._recorded_links():
-            if os.path.islink(place):
-                os.unlink(place)
-
-    def _recorded_links(self) -> list[str]:
-        """Return the links that we or an earlier agent created."""
         with contextlib.suppress(FileNotFoundError), open(self._links, encoding="ascii") as file:
-            return [json.loads(line) for line in file if line.endswith("\n")]
-        return []
+            for place in [json.loads(line) for line in file if line.endswith("\n")]:
+                if os.path.islink(place):
+                    os.unlink(place)
 
     def _report_unreadable(self, view: VisibleInput) -> None:
         """Report unreadable data: the script saw only "Input/output error", and perhaps died of it."""
@@ -425,10 +418,6 @@ class NodeData:
 
 
 _DONE = {"mount": "mounted", "download": "downloaded", "direct": "handed over"}
-
-
-def _is_chosen(output: DataOutput, name: str) -> bool:
-    return not output.globs or any(store_names.matches(pattern, name) for pattern in output.globs)
 
 
 def _describe_skipped(output: DataOutput, skipped: list[str]) -> str:

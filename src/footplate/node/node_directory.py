@@ -177,7 +177,8 @@ class NodeFolder:
             self.write_exit(0)
 
     def forget_exit(self) -> None:
-        _remove(self._exit)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._exit)
 
     def read_state(self) -> dict[str, Any]:
         return _read_json(self._state) or {}
@@ -215,11 +216,6 @@ class NodeFolder:
 
     def _rank_exit(self, rank: int) -> str:
         return os.path.join(self.exits, f"rank_{rank}.json")
-
-    def remove_unused(self) -> None:
-        """Remove the directory of an agent that never began; one with anything else in it stays."""
-        if set(os.listdir(self.path)) <= {os.path.basename(self._lock), os.path.basename(self.agent_log)}:
-            self.remove()
 
     def remove(self) -> None:
         """Remove everything, also files that a job made unreadable; the run's directory goes with its last node.
@@ -282,13 +278,6 @@ def _read_json(path: str) -> dict[str, Any] | None:
 
 def _write(path: str, text: str) -> None:
     atomic_write(path, text.encode("utf-8", _ESCAPE), durable=False)
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def regular_files(

@@ -71,7 +71,7 @@ def lay_out(orders: NodeOrders, link: Link, home: str | None, folder: NodeFolder
             os.makedirs(os.path.join(folder.wd, name), exist_ok=True)
         snapshot.note_source_files((*orders.collect, *orders.watch), folder)
     except (FootplateError, OSError) as error:
-        raise _failed(orders, "snapshot_failed", "the source directory could not be written", error) from None
+        raise _explain_failure(orders, "snapshot_failed", "the source directory could not be written", error) from None
     script = orders.program.script
     if script is not None and not os.path.isfile(os.path.join(folder.wd, script)):
         hint = "check script= and source_directory=, and that no ignore file excludes it"
@@ -97,7 +97,7 @@ def bring_back(orders: NodeOrders, link: Link, home: str | None, folder: NodeFol
         snapshot.bring_back(orders.collect, link, home, folder)
         return checkpoints.restore(link, home, folder, orders)
     except (FootplateError, OSError) as error:
-        raise _failed(orders, "outputs_failed", "the earlier outputs could not be restored", error) from None
+        raise _explain_failure(orders, "outputs_failed", "the earlier outputs could not be restored", error) from None
 
 
 def build(orders: NodeOrders, link: Link, folder: NodeFolder, tell: Callable[[str], None]) -> Interpreter:
@@ -127,7 +127,7 @@ def build(orders: NodeOrders, link: Link, folder: NodeFolder, tell: Callable[[st
         hint = "set the option python of the compute target to Python 3.9 or newer"
         raise Failed(Cause("environment_failed", words, hint, orders.node)) from None
     except (FootplateError, OSError) as error:
-        raise _failed(orders, "environment_failed", "the environment could not be built", error) from None
+        raise _explain_failure(orders, "environment_failed", "the environment could not be built", error) from None
 
 
 def provide(module: str, link: Link, home: str) -> None:
@@ -171,6 +171,6 @@ def _unpack(archive: str, place: str) -> None:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _failed(orders: NodeOrders, code: str, what: str, error: Exception) -> Failed:
+def _explain_failure(orders: NodeOrders, code: str, what: str, error: Exception) -> Failed:
     message, hint = (error.message, error.hint) if isinstance(error, FootplateError) else (str(error), None)
     return Failed(Cause(code, f"{what}: {message}", hint or "see the system_logs of the run", orders.node))

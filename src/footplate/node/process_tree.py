@@ -140,7 +140,8 @@ def members(marks: dict[str, str], roots: Iterable[int] = (), agent: int | None 
     while waiting:
         pid, descends = waiting.pop()
         environment = variables(pid)
-        unmarked = not _is_marked(environment) and not _is_starting(pid, environment)
+        is_marked = any(value.startswith(_MARKS) for value in environment)  # of some run, or Footplate's own
+        unmarked = not is_marked and not _is_starting(pid, environment)
         ours = pid in roots or marker <= environment or (descends and unmarked)
         ours = ours and not _is_machinery(environment)
         if ours and pid != os.getpid() and not table[pid].zombie:
@@ -154,11 +155,6 @@ def _children(processes: Iterable[Process]) -> dict[int, list[int]]:
     for process in processes:
         children.setdefault(process.parent, []).append(process.pid)
     return children
-
-
-def _is_marked(environment: frozenset[bytes]) -> bool:
-    """Whether a process belongs to a node of some run, or to Footplate itself."""
-    return any(value.startswith(_MARKS) for value in environment)
 
 
 def _is_starting(pid: int, environment: frozenset[bytes]) -> bool:

@@ -65,7 +65,8 @@ def without_image(spec: EnvironmentSpec, settings: ResolverSettings, why: str) -
 
     Raises InvalidInput if that Python is unknown, unless the settings ignore containers.
     """
-    if not names_image(spec) or "curated" in spec.options or _chosen_python(spec):
+    chose_python = spec.builder != "existing" and not pythons.is_our_choice(spec.python)
+    if not names_image(spec) or "curated" in spec.options or chose_python:
         return spec
     docker = spec.options["docker"]
     python = images.named_python(docker)
@@ -95,10 +96,6 @@ def check_python(spec: EnvironmentSpec, instead: EnvironmentSpec, lock: Lock) ->
             f"{lock.warnings[0] if lock.warnings else f'the packages need Python {has}'}",
             f"install Python {instead.python}, make the image available, or name another version in a conda file",
         )
-
-
-def _chosen_python(spec: EnvironmentSpec) -> bool:
-    return spec.builder != "existing" and not pythons.is_our_choice(spec.python)
 
 
 def _with_python(conda: Mapping[str, Any], python: str) -> dict[str, Any]:

@@ -127,7 +127,10 @@ class Completion:
             self._note_closed(event.path)
         elif event.is_directory or event.path == self._root:
             for path in self._watch_tree(event.path):
-                self._note_moved(path) if event.is_moved else self._note_closed_before(path)
+                if event.is_moved:
+                    self._note_moved(path)
+                elif self._sees_writers():  # it was there before its directory was watched: who has it open is found
+                    self._note_closed(path)
         elif event.is_moved:
             self._note_moved(event.path)
 
@@ -140,11 +143,6 @@ class Completion:
         stamp = Stamp.of(path)
         if stamp is not None:
             self._closed[path] = stamp, self._clock()
-
-    def _note_closed_before(self, path: str) -> None:
-        """Note a file that was there before its directory was watched: whoever has it open will be found."""
-        if self._sees_writers():
-            self._note_closed(path)
 
     def _watch_tree(self, directory: str) -> list[str]:
         """Watch a directory and those below it; return the files that are there."""

@@ -202,7 +202,11 @@ class RankGroup:
 
         None as long as another rank, of this node or another, may still turn out to be the first.
         """
-        cause = self._first_of_mpi() if self._daemons is not None else self._first_of_ranks()
+        if self._daemons is None:
+            cause = self._first_of_ranks()
+        else:
+            starved = failure_causes.oom_kills() > self._oom_before
+            cause = self._daemons.first_failure(self._ranks, starved, failure_causes.has_no_room(self._folder.path))
         if cause is None or not self._is_doubtful(cause):
             self._doubts_until = None
             return cause
@@ -230,11 +234,6 @@ class RankGroup:
 
     def _seconds_of_doubt(self) -> float:
         return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
-
-    def _first_of_mpi(self) -> Cause | None:
-        starved = failure_causes.oom_kills() > self._oom_before
-        full = failure_causes.has_no_room(self._folder.path)
-        return self._daemons.first_failure(self._ranks, starved, full) if self._daemons is not None else None
 
     def _first_of_ranks(self) -> Cause | None:
         failures: list[tuple[float, Cause]] = []
