@@ -19,7 +19,7 @@ demo: .venv/.core ## walk through the whole loop in a temporary home
 test: .venv/.synced ## run all tests (PYTEST_ARGS='-k name' to select)
 	@sh scripts/system_packages.sh
 	@sh scripts/node_packages.sh
-	$(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal --durations 60 --durations-min 5 $(PYTEST_ARGS)
 
 .PHONY: check
 check: .venv/.synced ## check style, types, and tests without processes, in about two minutes

@@ -38,6 +38,27 @@ FOREIGN = ("FOOTPLATE_", "AZUREML_")
 CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 
 
+SLOWEST_FIRST = ("frameworks", "e2e", "conformance", "docs", "processes", "unit")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each of two workers every other file, slow folders first: they share no module, and end with short tests.
+
+    xdist gives the first half of the tests to one worker, and the others to the other one. A worker without tests
+    takes the last ones of the other.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    ordered = sorted(files, key=_slowness)
+    items[:] = [item for path in (*ordered[::2], *ordered[1::2]) for item in files[path]]
+
+
+def _slowness(path: Path) -> int:
+    folder = path.relative_to(Path(__file__).parent).parts[0]
+    return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else len(SLOWEST_FIRST)
+
+
 def processes_of(home: Path) -> dict[int, str]:
     """Return {pid: command line} of the living processes that were started with this home."""
     wanted, found = f"FOOTPLATE_HOME={home}".encode(), dict[int, str]()
