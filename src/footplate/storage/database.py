@@ -17,7 +17,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, CursorResult, Engine, Executable, Row, Table, create_engine, event, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Engine,
+    Executable,
+    Row,
+    Table,
+    create_engine,
+    event,
+    select,
+)
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -71,6 +83,11 @@ class Database:
                 with connection.begin():
                     yield connection
 
+    def execute(self, change: Executable) -> int:
+        """Execute a change, which is a transaction of its own; return the number of its rows."""
+        with self.write() as connection:
+            return connection.execute(change).rowcount
+
     def insert(self, table: Table) -> Any:
         """Return an INSERT with `on_conflict_do_update`, in this database's dialect."""
         # Load only the dialect that is used: the other one would cost the server memory for nothing.
@@ -88,6 +105,12 @@ class Database:
         options = {"preserve_rowcount": True}
         return connection.execute(self._inserts_of_new[table], values, execution_options=options).rowcount > 0
 
+    def put(self, connection: Connection, table: Table, keys: Sequence[str], row: Mapping[str, Any]) -> None:
+        """Insert the row, or replace the other columns of the one with the same keys; its creation time stays."""
+        changes = {name: value for name, value in row.items() if name not in (*keys, "created")}
+        statement = self.insert(table).values(**row)
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=changes))
+
     def hold(self, connection: Connection, column: Column[Any], value: Any) -> None:
         """Make other writers of this row wait until the transaction ends. On SQLite they wait anyway."""
         if not self.sqlite:
@@ -95,6 +118,11 @@ class Database:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def named(table: Table, workspace: str, name: str | None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions for what has this name in a workspace."""
+    return table.c.workspace == workspace, table.c.name == name
 
 
 def new_key(result: CursorResult[Any]) -> int:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, func, select, update
 
 from footplate.domain.datasets import DatasetView
 from footplate.errors import Conflict, NotFound
-from footplate.storage.database import Database
+from footplate.storage.database import Database, named
 from footplate.storage.labels import DATASET_LABELS, TAG
 from footplate.storage.schema import dataset_versions, datasets
 from footplate.storage.versions import Versions
@@ -116,7 +116,7 @@ class DatasetTable:
         They stay for the runs and models that refer to them.
         """
         c = datasets.c
-        where = [c.workspace == workspace, c.name == name, c.unregistered.is_(None)]
+        where = [*named(datasets, workspace, name), c.unregistered.is_(None)]
         if version is not None:
             where.append(c.version == version)
         with self._database.write() as connection:
@@ -140,7 +140,7 @@ def _change(
 
 def _latest(connection: Connection, workspace: str, name: str | None) -> Row[Any] | None:
     c = datasets.c
-    where = (c.workspace == workspace, c.name == name, c.unregistered.is_(None))
+    where = (*named(datasets, workspace, name), c.unregistered.is_(None))
     return connection.execute(select(datasets).where(*where).order_by(c.version.desc()).limit(1)).one_or_none()
 
 
@@ -149,7 +149,7 @@ def _find(connection: Connection, workspace: str, name: str, version: int | None
     if version is None:
         row = _latest(connection, workspace, name)
     else:
-        where = (c.workspace == workspace, c.name == name, c.version == version, c.unregistered.is_(None))
+        where = (*named(datasets, workspace, name), c.version == version, c.unregistered.is_(None))
         row = connection.execute(select(datasets).where(*where)).one_or_none()
     if row is None:
         raise _no_dataset(name, version)

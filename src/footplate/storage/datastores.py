@@ -16,7 +16,7 @@ from footplate.domain.data import FOLDER, StoreSpec
 from footplate.domain.datasets import BUILT_IN_DATASTORES, DatastoreView
 from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.storage.database import Database
+from footplate.storage.database import Database, named
 from footplate.storage.database_errors import translated
 from footplate.storage.encryption import Seal
 from footplate.storage.schema import datastores, default_datastores
@@ -49,12 +49,13 @@ class Datastores:
         if view.name in BUILT_IN_DATASTORES:
             raise InvalidInput(f"datastore {view.name!r} is built in", "choose another name")
         sealed = self._seal.close(json.dumps(credentials)) if credentials else None
-        changes = {"kind": view.kind, "location": view.location, "options": view.options, "sealed": sealed}
-        row = {**changes, "workspace": view.workspace, "name": view.name, "created": view.created}
+        row = {
+            "workspace": view.workspace, "name": view.name, "kind": view.kind, "location": view.location,
+            "options": view.options, "sealed": sealed, "created": view.created,
+        }  # fmt: skip
         with self._database.write() as connection:
             if replace:
-                statement = self._database.insert(datastores).values(**row)
-                connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
+                self._database.put(connection, datastores, ("workspace", "name"), row)
             elif not self._database.insert_new(connection, datastores, **row) and not self._has(view, credentials):
                 raise Conflict(
                     f"datastore {view.name!r} exists and is another one",
@@ -115,24 +116,20 @@ class Datastores:
         """Forget a datastore; its data stays. If it was the default, the built-in one becomes the default again."""
         if name in BUILT_IN_DATASTORES:
             raise InvalidInput(f"datastore {name!r} is built in and stays", "set another one as the default instead")
-        c, d = datastores.c, default_datastores.c
         with self._database.write() as connection:
-            where = (c.workspace == workspace, c.name == name)
-            if connection.execute(delete(datastores).where(*where)).rowcount == 0:
+            if connection.execute(delete(datastores).where(*named(datastores, workspace, name))).rowcount == 0:
                 raise _no_datastore(name)
-            connection.execute(delete(default_datastores).where(d.workspace == workspace, d.name == name))
+            connection.execute(delete(default_datastores).where(*named(default_datastores, workspace, name)))
 
     def default(self, workspace: str) -> str:
         c = default_datastores.c
-        with self._database.read() as connection:
-            chosen = connection.execute(select(c.name).where(c.workspace == workspace)).scalar()
-        return chosen or DEFAULT_DATASTORE
+        row = self._database.one(select(c.name).where(c.workspace == workspace))
+        return DEFAULT_DATASTORE if row is None else row.name
 
     def set_default(self, workspace: str, name: str) -> None:
         self.get(workspace, name)
-        statement = self._database.insert(default_datastores).values(workspace=workspace, name=name)
         with self._database.write() as connection:
-            connection.execute(statement.on_conflict_do_update(index_elements=["workspace"], set_={"name": name}))
+            self._database.put(connection, default_datastores, ("workspace",), {"workspace": workspace, "name": name})
 
     def has_built_in_data(self, workspace: str) -> bool:
         """Whether there is a file in the built-in datastores, if they are directories."""
@@ -153,8 +150,7 @@ class Datastores:
         return StoreSpec(base.kind, {**base.location, "prefix": prefix}, base.credentials)
 
     def _row(self, workspace: str, name: str) -> Row[Any] | None:
-        c = datastores.c
-        return self._database.one(select(datastores).where(c.workspace == workspace, c.name == name))
+        return self._database.one(select(datastores).where(*named(datastores, workspace, name)))
 
     def _view_built_in(self, workspace: str, name: str, default: str) -> DatastoreView:
         spec = self._place(workspace, name)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.records import FileView, ModelView
 from footplate.errors import NotFound
-from footplate.storage.database import Database, new_key
+from footplate.storage.database import Database, named, new_key
 from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
 from footplate.storage.lineage import forget_samples, record_model, uses_of_models
 from footplate.storage.schema import model_versions, models
@@ -115,7 +115,7 @@ class Models:
             MODEL_LABELS.change(connection, key, tags, remove_tags, properties)
             if aliases or remove_aliases:
                 c = models.c
-                versions = select(c.key).where(c.workspace == workspace, c.name == name).scalar_subquery()
+                versions = select(c.key).where(*named(models, workspace, name)).scalar_subquery()
                 MODEL_LABELS.move_aliases(connection, key, versions, aliases, remove_aliases)
             record_model(self._database, connection, key, None, datasets)
 
@@ -127,7 +127,7 @@ class Models:
 
 def _row(connection: Connection, workspace: str, name: str, version: int | None, lock: bool = False) -> Row[Any]:
     c = models.c
-    query = select(models).where(c.workspace == workspace, c.name == name).order_by(c.version.desc()).limit(1)
+    query = select(models).where(*named(models, workspace, name)).order_by(c.version.desc()).limit(1)
     if version is not None:
         query = query.where(c.version == version)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()

@@ -16,7 +16,7 @@ from footplate.domain.orders import Lock
 from footplate.domain.records import ComputeView, EnvironmentView
 from footplate.domain.serving.endpoints import EndpointRecord, ServiceKeys
 from footplate.errors import Conflict, InvalidInput, NotFound
-from footplate.storage.database import Database
+from footplate.storage.database import Database, named
 from footplate.storage.encryption import Seal
 from footplate.storage.schema import computes, endpoints, environment_labels, environments, locks
 
@@ -34,17 +34,14 @@ class Computes:
     def put(self, view: ComputeView, replace: bool) -> None:
         """Store a target. One that exists is a Conflict unless it is to be replaced; its creation time stays."""
         row = {name: to_json(getattr(view, name)) for name in _COMPUTE_COLUMNS}
-        changes = {name: row[name] for name in _COMPUTE_CHANGES}
         with self._database.write() as connection:
             if replace:
-                statement = self._database.insert(computes).values(**row)
-                connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=changes))
+                self._database.put(connection, computes, ("workspace", "name"), row)
             elif not self._database.insert_new(connection, computes, **row):
                 raise Conflict(f"compute target {view.name!r} exists", "use it, change it, or choose another name")
 
     def get(self, workspace: str, name: str) -> ComputeView:
-        c = computes.c
-        row = self._database.one(select(computes).where(c.workspace == workspace, c.name == name))
+        row = self._database.one(select(computes).where(*named(computes, workspace, name)))
         if row is None:
             raise _no_compute(name)
         return _compute(row)
@@ -58,19 +55,14 @@ class Computes:
         for field in changes:
             if field not in _COMPUTE_CHANGES:
                 raise InvalidInput(f"{field!r} of a compute target cannot be changed", f"use {_COMPUTE_CHANGES}")
-        c = computes.c
-        with self._database.write() as connection:
-            where = (c.workspace == workspace, c.name == name)
-            if changes and connection.execute(update(computes).where(*where).values(**to_json(changes))).rowcount == 0:
-                raise _no_compute(name)
+        statement = update(computes).where(*named(computes, workspace, name))
+        if changes and not self._database.execute(statement.values(**to_json(changes))):
+            raise _no_compute(name)
         return self.get(workspace, name)
 
     def delete(self, workspace: str, name: str) -> None:
-        c = computes.c
-        with self._database.write() as connection:
-            where = (c.workspace == workspace, c.name == name)
-            if connection.execute(delete(computes).where(*where)).rowcount == 0:
-                raise _no_compute(name)
+        if not self._database.execute(delete(computes).where(*named(computes, workspace, name))):
+            raise _no_compute(name)
 
 
 def _compute(row: Row[Any]) -> ComputeView:
@@ -91,8 +83,8 @@ class Environments:
 
     def register(self, workspace: str, name: str, definition: dict[str, Any], now: float) -> EnvironmentView:
         """Register a new version, or return the latest one if its definition is the same."""
-        c = environments.c
-        query = select(environments).where(c.workspace == workspace, c.name == name).order_by(c.version.desc()).limit(1)
+        query = select(environments).where(*named(environments, workspace, name))
+        query = query.order_by(environments.c.version.desc()).limit(1)
         new = EnvironmentView(workspace, name, "1", now, definition)
         with self._database.write() as connection:
             latest = connection.execute(query.with_for_update()).one_or_none()
@@ -106,7 +98,7 @@ class Environments:
     def get(self, workspace: str, name: str, version: str | None = None) -> EnvironmentView:
         """Return the given version, or the latest."""
         c = environments.c
-        query = select(environments).where(c.workspace == workspace, c.name == name)
+        query = select(environments).where(*named(environments, workspace, name))
         if version is not None:
             query = query.where(c.version == (int(version) if version.isascii() and version.isdigit() else -1))
         row = self._database.one(query.order_by(c.version.desc()).limit(1))
@@ -121,26 +113,20 @@ class Environments:
         with self._database.write() as connection:
             for label in labels:
                 row = {"workspace": workspace, "name": name, "label": label, "version": int(view.version)}
-                statement = self._database.insert(environment_labels).values(**row)
-                connection.execute(
-                    statement.on_conflict_do_update(
-                        index_elements=["workspace", "name", "label"], set_={"version": row["version"]}
-                    )
-                )
+                self._database.put(connection, environment_labels, ("workspace", "name", "label"), row)
         return view
 
     def get_by_label(self, workspace: str, name: str, label: str) -> EnvironmentView:
         """Return the version that the label refers to."""
         c = environment_labels.c
-        query = select(c.version).where(c.workspace == workspace, c.name == name, c.label == label)
-        with self._database.read() as connection:
-            version = connection.execute(query).scalar_one_or_none()
-        if version is None:
+        query = select(c.version).where(*named(environment_labels, workspace, name), c.label == label)
+        row = self._database.one(query)
+        if row is None:
             raise NotFound(
                 f"there is no version of environment {name!r} with the label {label!r}",
                 "label one with Environment.label(workspace, name, version, labels)",
             )
-        return self.get(workspace, name, str(version))
+        return self.get(workspace, name, str(row.version))
 
     def list(self, workspace: str) -> builtins.list[EnvironmentView]:
         """List the latest version of each environment, by name."""
@@ -208,12 +194,10 @@ class Endpoints:
 
     def save(self, record: EndpointRecord) -> EndpointRecord | None:
         """Store the record as the next revision, and return it; None if another one was stored in between."""
-        c = endpoints.c
         after = replaced(record, revision=record.revision + 1)
-        where = (c.workspace == record.workspace, c.name == record.name, c.revision == record.revision)
+        where = (*named(endpoints, record.workspace, record.name), endpoints.c.revision == record.revision)
         statement = update(endpoints).where(*where).values(record=to_json(after), revision=after.revision)
-        with self._database.write() as connection:
-            return after if connection.execute(statement).rowcount else None
+        return after if self._database.execute(statement) else None
 
     def get(self, workspace: str, name: str) -> EndpointRecord:
         return _endpoint(self._row(workspace, name))
@@ -226,24 +210,19 @@ class Endpoints:
         return [_endpoint(row) for row in self._database.all(query)]
 
     def delete(self, workspace: str, name: str) -> None:
-        c = endpoints.c
-        with self._database.write() as connection:
-            connection.execute(delete(endpoints).where(c.workspace == workspace, c.name == name))
+        self._database.execute(delete(endpoints).where(*named(endpoints, workspace, name)))
 
     def keys(self, workspace: str, name: str) -> ServiceKeys:
         sealed = self._row(workspace, name).sealed
         return ServiceKeys(**json.loads(self._seal.open(f"the keys of service {name!r}", sealed)))
 
     def set_keys(self, workspace: str, name: str, keys: ServiceKeys) -> None:
-        c = endpoints.c
-        statement = update(endpoints).where(c.workspace == workspace, c.name == name)
-        with self._database.write() as connection:
-            if connection.execute(statement.values(sealed=self._seal.close(_text(keys)))).rowcount == 0:
-                raise _no_service(name)
+        statement = update(endpoints).where(*named(endpoints, workspace, name))
+        if not self._database.execute(statement.values(sealed=self._seal.close(_text(keys)))):
+            raise _no_service(name)
 
     def _row(self, workspace: str, name: str) -> Row[Any]:
-        c = endpoints.c
-        row = self._database.one(select(endpoints).where(c.workspace == workspace, c.name == name))
+        row = self._database.one(select(endpoints).where(*named(endpoints, workspace, name)))
         if row is None:
             raise _no_service(name)
         return row

@@ -8,7 +8,7 @@ import time
 from sqlalchemy import delete, select
 
 from footplate.errors import NotFound
-from footplate.storage.database import Database
+from footplate.storage.database import Database, named
 from footplate.storage.encryption import Seal
 from footplate.storage.schema import secrets
 
@@ -19,18 +19,15 @@ class Secrets:
         self._seal = seal
 
     def put(self, workspace: str, name: str, value: str) -> None:
-        row = {"sealed": self._seal.close(value), "changed": time.time()}
-        statement = self._database.insert(secrets).values(workspace=workspace, name=name, **row)
+        row = {"workspace": workspace, "name": name, "sealed": self._seal.close(value), "changed": time.time()}
         with self._database.write() as connection:
-            connection.execute(statement.on_conflict_do_update(index_elements=["workspace", "name"], set_=row))
+            self._database.put(connection, secrets, ("workspace", "name"), row)
 
     def get(self, workspace: str, name: str) -> str:
-        c = secrets.c
-        with self._database.read() as connection:
-            sealed = connection.execute(select(c.sealed).where(c.workspace == workspace, c.name == name)).scalar()
-        if sealed is None:
+        row = self._database.one(select(secrets.c.sealed).where(*named(secrets, workspace, name)))
+        if row is None:
             raise _no_secret(name)
-        return self._seal.open(f"secret {name!r}", sealed)
+        return self._seal.open(f"secret {name!r}", row.sealed)
 
     def derive(self, purpose: str) -> str:
         """Derive a secret from the key, without storing it: for two machines that must agree on it."""
@@ -38,16 +35,12 @@ class Secrets:
 
     def list(self, workspace: str) -> builtins.list[str]:
         c = secrets.c
-        with self._database.read() as connection:
-            return builtins.list(
-                connection.execute(select(c.name).where(c.workspace == workspace).order_by(c.name)).scalars()
-            )
+        rows = self._database.all(select(c.name).where(c.workspace == workspace).order_by(c.name))
+        return [row.name for row in rows]
 
     def delete(self, workspace: str, name: str) -> None:
-        c = secrets.c
-        with self._database.write() as connection:
-            if connection.execute(delete(secrets).where(c.workspace == workspace, c.name == name)).rowcount == 0:
-                raise _no_secret(name)
+        if not self._database.execute(delete(secrets).where(*named(secrets, workspace, name))):
+            raise _no_secret(name)
 
 
 def _no_secret(name: str) -> NotFound:
