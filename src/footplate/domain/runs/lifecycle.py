@@ -21,7 +21,7 @@ decided and every node is over.
 
 A run that failed or was canceled can be restarted under its id: the next attempt begins in the queue, with the
 environment that the first one resolved. The restart policy of the spec (`restarts`) begins further attempts by itself.
-Agents that die are started again a few times (`node_transitions.agents_missing`); the record counts how often.
+Agents that die are started again a few times (`node_transitions.on_agents_missing`); the record counts how often.
 
 Which events a run admits depends on its kind (`run_kinds`). Effects are idempotent; `resume(record)` returns the
 effects that a restarted server must perform again.
