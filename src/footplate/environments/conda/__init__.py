@@ -110,7 +110,7 @@ def explain_mapping(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
 
 
 def settings_key(spec: EnvironmentSpec, settings: ResolverSettings) -> dict[str, Any]:
-    """Return everything besides the spec that decides about a resolution (see `locks.key`)."""
+    """Return everything besides the spec that decides about a resolution (see `lock_cache.key`)."""
     addresses = channels.addresses_of(spec) if _has_rattler() and settings.conda != "map" else []
     return {"conda": settings.conda, "rattler": _has_rattler(), "channels": addresses, "machine": channels.overrides()}
 

@@ -3,8 +3,8 @@
 The server has one complete version of the folder per node at any time: new files are stored as blobs first, and then
 one request replaces the list of names. An agent, node or server that dies in between leaves the version before.
 
-A file is saved when it is complete: the kernel has reported so (`completion`), or two looks find it unchanged, and no
-rank has it open for writing. The folder is saved when all of its files are complete, so that files which belong
+A file is saved when it is complete: the kernel has reported so (`file_completion`), or two looks find it unchanged, and
+no rank has it open for writing. The folder is saved when all of its files are complete, so that files which belong
 together stay together; a folder that is written without a pause is saved file by file after a while. A file is linked
 first, so that the next one can take its place while it is read. Files that are unchanged are not read again.
 """

@@ -1,6 +1,6 @@
 """All ranks of this node as one: started or adopted together, watched, and ended to the last process.
 
-The agent decides when. `ranks` starts and watches a single rank, `mpi/daemons` does so for mpirun.
+The agent decides when. `rank_process` starts and watches a single rank, `mpi/daemons` does so for mpirun.
 """
 
 from __future__ import annotations
