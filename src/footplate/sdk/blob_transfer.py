@@ -101,7 +101,8 @@ def put(session: Session, sources: Sequence[Tuple[str, Source]]) -> List[FileVie
             else:
                 data = cast("BinaryIO", source).read()
                 data = data.encode("utf-8") if isinstance(data, str) else data
-                digest, size = store.put_bytes(data), len(data)
+                digest = store.put_bytes(data)
+                size = len(data)
             views.append(FileView(name, size, digest))
     return views
 
