@@ -112,8 +112,8 @@ class RunFiles:
         with self._database.write() as connection:
             key = self._keys.of(run, connection).key
             self._database.hold(connection, runs.c.key, key)
-            connection.execute(delete(files).where(c.run == key, _is_below(folder), c.request == marker))
-            other_paths = set(connection.execute(select(c.path).where(c.run == key, _is_below(folder))).scalars())
+            connection.execute(delete(files).where(c.run == key, _match_below(folder), c.request == marker))
+            other_paths = set(connection.execute(select(c.path).where(c.run == key, _match_below(folder))).scalars())
             stored = [file for file in new if file.path not in other_paths]
             common = {"run": key, "modified": now, "automatic": True, "request": marker, "attempt": attempt}
             if stored:
@@ -122,7 +122,7 @@ class RunFiles:
         return [file.path for file in new if file.path in other_paths]
 
 
-def _is_below(folder: str) -> ColumnElement[bool]:
+def _match_below(folder: str) -> ColumnElement[bool]:
     return and_(files.c.path >= f"{folder}/", files.c.path <= f"{folder}/" + "\udcff" * LONGEST_PATH)
 
 
@@ -133,7 +133,7 @@ def copy_outputs(connection: Connection, source: str, target: int, folders: Sequ
     names = ("run", "path", "size", "digest", "modified", "automatic", "request", "attempt")
     values = (literal(target), c.path, c.size, c.digest, c.modified, c.automatic, c.request, literal(0))
     connection.execute(
-        insert(files).from_select(names, select(*values).where(c.run == key, or_(*map(_is_below, folders))))
+        insert(files).from_select(names, select(*values).where(c.run == key, or_(*map(_match_below, folders))))
     )
 
 

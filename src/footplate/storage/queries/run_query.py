@@ -126,7 +126,7 @@ def _sort(
         return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
     # An outer join, because SQLite keeps its order: from the few runs to their series, not the other way round.
     c = series.c
-    statement = select(c.rank, c.run).select_from(runs).outerjoin(series, (c.run == runs.c.key) & _is_order(query))
+    statement = select(c.rank, c.run).select_from(runs).outerjoin(series, (c.run == runs.c.key) & _match_order(query))
     rows = connection.execute(statement.where(*conditions)).all()
     positions = [Position(*row) for row in rows if row.run is not None]
     sign = 1 if query.ascending else -1
@@ -161,7 +161,7 @@ def _walk_metric(
 ) -> list[Position]:
     """Walk the numbers in order, then the runs whose last value is not a number, by age."""
     c = series.c
-    base = select(c.rank, c.run).where(_is_order(query), _run_is(c.run, conditions))
+    base = select(c.rank, c.run).where(_match_order(query), _run_is(c.run, conditions))
     if scope.experiment is not None:
         base = base.where(c.experiment == scope.experiment)
     if query.order == f"metric:{query.metric}":  # start at the bound
@@ -175,7 +175,7 @@ def _walk_metric(
     return positions
 
 
-def _is_order(query: RunQuery) -> ColumnElement[bool]:
+def _match_order(query: RunQuery) -> ColumnElement[bool]:
     return and_(series.c.name == query.order.partition(":")[2], series.c.system == false())
 
 
