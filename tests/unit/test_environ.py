@@ -15,7 +15,7 @@ NAME = re.compile(r"_?FOOTPLATE_[A-Z0-9_]*[A-Z0-9]")
 DEFINED = {value for name, value in vars(environ).items() if name.isupper() and isinstance(value, str)}
 # They run before anything can be imported, in the interpreter of the job.
 ALONE = {
-    SOURCE / "engines" / "bootstrap.py",
+    SOURCE / "engines" / "agent_bootstrap.py",
     SOURCE / "environments" / "tensorflow1.py",
     SOURCE / "job" / "exit_report.py",
     SOURCE / "job" / "script_runner.py",
