@@ -27,8 +27,12 @@ class Expression:
     def __init__(self, data: Dict[str, Any]) -> None:
         self.data = data
 
-    __eq__ = _binary("==")  # type: ignore[assignment]  # pyright: ignore
-    __ne__ = _binary("!=")  # type: ignore[assignment]  # pyright: ignore
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
+        return _binary("==")(self, other)
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]  # pyright: ignore
+        return _binary("!=")(self, other)
+
     __lt__ = _binary("<")
     __le__ = _binary("<=")
     __gt__ = _binary(">")
