@@ -140,7 +140,13 @@ class House:
         return self.services.runs.view(run).status
 
     def until_status(self, run: str, *wanted: str) -> None:
-        self.bulletin.until(lambda: self.status(run) in wanted)
+        def is_there() -> bool:
+            try:
+                return self.status(run) in wanted
+            except NotFound:  # a child that its group is about to submit
+                return False
+
+        self.bulletin.until(is_there)
 
     def until_launched(self, run: str) -> None:
         self.bulletin.until(lambda: self._is_launched(run))
