@@ -11,12 +11,16 @@ CURATED_ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
+.PHONY: page
+page: .venv/.core ## build the page that footplate ui opens
+	@$(BIN)/python scripts/build_page.py
+
 .PHONY: demo
-demo: .venv/.core ## walk through the whole loop in a temporary home
+demo: page ## walk through the whole loop in a temporary home
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: .venv/.synced ## run all tests (PYTEST_ARGS='-k name' to select)
+test: .venv/.synced page ## run all tests (PYTEST_ARGS='-k name' to select)
 	@sh scripts/system_packages.sh
 	@sh scripts/node_packages.sh
 	$(BIN)/pytest -n 2 --dist worksteal --durations 60 --durations-min 5 $(PYTEST_ARGS)
@@ -98,7 +102,7 @@ SYNC := $(UV) sync --frozen --compile-bytecode --python $(or $(PYTHON),.uv/bin/p
 
 # Both packages alone, in 0.1 GB. --inexact keeps what a full set-up has installed before.
 .venv/.core: $(PROJECT)
-	@$(SYNC) --all-packages --no-dev --inexact
+	@$(SYNC) --all-packages --no-dev --group page --inexact
 	@touch $@
 
 .venv/.synced: $(PROJECT)

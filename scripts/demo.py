@@ -139,11 +139,14 @@ def main() -> int:
         print(f"look at {HOME / 'logs' / 'server.log'}", file=sys.stderr)
         subprocess.run([str(BIN / "footplate"), "server", "stop"], env=environment(), capture_output=True, check=False)
         return 1
+    link = ask("footplate", "ui")["url"]
     print(f"\nthe demo succeeded in {time.monotonic() - start:.1f} s. Have a look around:")
     print(f"  {PROJECT.relative_to(ROOT)}/      the project: train.py, submit.py, .azureml/config.json")
     print(f"  {(DEMO / 'downloaded').relative_to(ROOT)}/   the model")
     print(f"  {HOME.relative_to(ROOT)}/         everything that was stored")
     print(f"  FOOTPLATE_HOME={HOME.relative_to(ROOT)} .venv/bin/footplate runs list")
+    print(f"  {link}")
+    print("The link opens the page, once, within ten minutes; the server behind it stops when it is idle.")
     return 0
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -233,7 +234,16 @@ def _exists(name: str) -> bool:
 
 # ── Pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+
+def openapi_document(_: str) -> str:
+    """Return the document that the client of the page is generated from."""
+    document = create_app(cast(Backend, None), Hub(), None).openapi()
+    document["info"]["version"] = "1"  # a release changes no route
+    return json.dumps(document, indent=1) + "\n"
+
+
 PAGES: dict[str, Callable[[str], str]] = {
+    "ui/openapi.json": openapi_document,
     "docs/reference/cli.md": cli_page,
     "docs/reference/http.md": http_page,
     "docs/reference/rights.md": rights_page,

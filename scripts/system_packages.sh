@@ -1,6 +1,6 @@
 #!/bin/sh
 # Install system packages for the tests, as root on Debian: git, PostgreSQL's server programs, FUSE, npm (for Azurite),
-# podman, a container registry, Slurm with its accounting and an ssh server.
+# podman, a container registry, Slurm with its accounting, an ssh server and a browser.
 set -eu
 
 missing=""
@@ -17,6 +17,7 @@ command -v slurmctld >/dev/null || missing="$missing slurm-wlm munge"
 command -v slurmdbd >/dev/null || missing="$missing slurmdbd"
 command -v mariadbd >/dev/null || missing="$missing mariadb-server-core"
 command -v sshd >/dev/null || [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
+command -v chromium >/dev/null || missing="$missing chromium"
 [ -z "$missing" ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then

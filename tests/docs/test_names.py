@@ -64,21 +64,28 @@ def is_packed(assignment: ast.Assign) -> bool:
     return len({shape(value) for value in assignment.value.elts}) > 1
 
 
+class Plain(ast.NodeTransformer):
+    """Replaces names, and constants with their signs, by placeholders."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name("name", node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.Attribute(self.visit(node.value), "name", node.ctx)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant(0)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        return ast.Constant(0) if isinstance(node.operand, ast.Constant) else self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        return ast.keyword(node.arg and "name", self.visit(node.value))
+
+
 def shape(value: ast.expr) -> str:
     """Return an expression without its names and constants."""
-    if isinstance(value, ast.Constant):
-        return "Constant"
-    plain = ast.parse(ast.unparse(value), mode="eval").body
-    for node in ast.walk(plain):
-        if isinstance(node, ast.Name):
-            node.id = "name"
-        elif isinstance(node, ast.Attribute):
-            node.attr = "name"
-        elif isinstance(node, ast.Constant):
-            node.value = 0
-        elif isinstance(node, ast.keyword) and node.arg:
-            node.arg = "name"
-    return ast.dump(plain)
+    return ast.dump(Plain().visit(ast.parse(ast.unparse(value), mode="eval").body))
 
 
 def test_variables_say_what_they_hold() -> None:

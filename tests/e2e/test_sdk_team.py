@@ -64,7 +64,7 @@ def test_training_loop_works_over_tcp(team: Workspace, project: Path, home: Path
     (source / "train.py").write_text("import os\nopen('outputs/x.txt', 'w').write(str(len(os.listdir('deep'))))\n")
     experiment = Experiment(team, "remote")
     run = experiment.submit(ScriptRunConfig(str(source), "train.py"))
-    assert run.get_portal_url() == f"{address.rstrip('/')}/runs/{run.id}"
+    assert run.get_portal_url() == f"{address.rstrip('/')}/w/{run.experiment.workspace.id}/runs/{run.id}"
     run.wait_for_completion(show_output=True)
     run.download_file("outputs/x.txt", "here.txt")
     assert Path("here.txt").read_text() == "20"

@@ -5,6 +5,7 @@ routes of `footplate.server` and the modules here.
 
 base            the transport interface, and what all nouns share
 blobs           content by digest
+changes         changes in a workspace, as they happen
 computes        compute targets of a workspace
 datasets        definitions, versions, lineage, datasets of a run
 datastores      registered stores and access to them
@@ -21,6 +22,7 @@ notifications   messages to people when runs end
 runs            submit, list, follow, change and end runs
 secrets         secrets of a workspace
 server          the server itself
+sessions        sessions of browsers
 store_files     files of built-in datastores
 tls             TLS with a private authority
 workspaces      workspaces
@@ -34,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Dict
 if TYPE_CHECKING:
     from footplate.api.base import Requester
     from footplate.api.blobs import BlobsApi
+    from footplate.api.changes import ChangesApi
     from footplate.api.computes import ComputesApi
     from footplate.api.datasets import DatasetsApi
     from footplate.api.datastores import DatastoresApi
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from footplate.api.runs import RunsApi
     from footplate.api.secrets import SecretsApi
     from footplate.api.server import ServerApi
+    from footplate.api.sessions import SessionsApi
     from footplate.api.store_files import StoreFilesApi
     from footplate.api.workspaces import WorkspacesApi
 
@@ -63,6 +67,7 @@ class ApiClient:
     """A client of the server behind `transport`. Nouns are loaded on first use: a job that ships metrics loads one."""
 
     blobs: BlobsApi
+    changes: ChangesApi
     computes: ComputesApi
     datasets: DatasetsApi
     datastores: DatastoresApi
@@ -78,6 +83,7 @@ class ApiClient:
     runs: RunsApi
     secrets: SecretsApi
     server: ServerApi
+    sessions: SessionsApi
     store_files: StoreFilesApi
     workspaces: WorkspacesApi
 

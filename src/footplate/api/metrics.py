@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
-from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
+from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary, SeriesGrid
 
 
 class MetricsApi(ApiNoun):
@@ -29,3 +29,22 @@ class MetricsApi(ApiNoun):
 
     def summary(self, run: str) -> Iterator[MetricSummary]:
         return self._items(MetricSummary, "/runs/{run}/metrics/summary", run=run)
+
+    def grid(
+        self,
+        workspace: str,
+        *,
+        run: Sequence[str],
+        name: Sequence[str],
+        axis: str = "step",
+        low: Optional[float] = None,
+        high: Optional[float] = None,
+        pixels: Optional[int] = None,
+        system: bool = False,
+    ) -> SeriesGrid:
+        """Return metrics of several runs on one grid, over `step`, `time` or `relative` time."""
+        query = {
+            "run": run, "name": name, "axis": axis, "low": low, "high": high, "pixels": pixels,
+            "system": system or None,
+        }  # fmt: skip
+        return self._get(SeriesGrid, "/workspaces/{workspace}/series", query, workspace=workspace)

@@ -18,6 +18,7 @@ from footplate.errors import FootplateError
 # name → (module:attribute, one-line help). The help is here so that `--help` imports no command's module.
 COMMANDS = {
     "init": ("footplate.cli.init:init", "Connect this folder to a workspace."),
+    "ui": ("footplate.cli.ui:ui", "Open the page of the server in a browser."),
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
     "runs": ("footplate.cli.runs:runs", "Inspect runs, compare them, and control them."),
     "sweep": ("footplate.cli.sweep:sweep", "Search for hyperparameters."),

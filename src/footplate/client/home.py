@@ -25,7 +25,7 @@ _LONGEST_HOME = _LONGEST - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
 _CONTENTS = frozenset(
     [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
      "footplate.db-shm", "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels",
-     "settings.ini", "secrets.key", "serving", "stores"]
+     "settings.ini", "secrets.key", "serving", "stores", "page_port"]
 )  # fmt: skip
 
 

@@ -19,6 +19,24 @@ class ServerInfo:
     blobs: Optional[str]
     database: str
     active_runs: int
+    page: Optional[str] = None  # the address of the page; that of a laptop listens after `POST /server/page`
+
+
+@dataclass(frozen=True)
+class PageLink:
+    """The address of the page, and a code that opens one session there."""
+
+    address: str
+    code: str
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """The session of a browser. `secret` is the header that each request must carry beside the cookie."""
+
+    cookie: str  # its name
+    secret: str
+    expires: float
 
 
 @dataclass(frozen=True)
@@ -117,6 +135,47 @@ class MetricSeries:
     points: Any  # not a tuple of points: the codec would visit each of millions
     dropped: int = 0
     attempts: Tuple[Tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class CurveBuckets:
+    """Summaries of points, as columns of one length: bucket `i` begins at `x[i]`. Extremes are of finite values."""
+
+    x: Any  # lists of numbers: the codec would visit each
+    first: Any
+    min: Any
+    max: Any
+    last: Any
+    count: Any
+    nan: Any
+    inf: Any
+
+
+@dataclass(frozen=True)
+class CurveView:
+    """A metric of a run on the grid of a picture: either its points (`x`, `value`) or `buckets`.
+
+    `starts` has `[attempt, x]` for each later attempt. A value that is not finite is null.
+    """
+
+    run: str
+    name: str
+    total: int
+    x: Any = None
+    value: Any = None
+    buckets: Optional[CurveBuckets] = None
+    starts: Tuple[Tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class SeriesGrid:
+    """Curves on one grid. `width` is that of the buckets, null where all points are returned."""
+
+    axis: str
+    low: Optional[float]
+    high: Optional[float]
+    width: Optional[float]
+    curves: Tuple[CurveView, ...]
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import json
 import operator
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
+from urllib.parse import quote
 
 from footplate.lazy import Deferred
 from footplate.sdk.display import notebooks
@@ -258,12 +260,13 @@ class Experiment(Tagged, ExperimentHandle):
         return None if self.view.archived is None else utc_time(self.view.archived)
 
     def get_portal_url(self) -> str:
-        """Return the address of the experiment: on one machine a `footplate://` name, otherwise a URL.
+        """Return the address of the experiment's runs on the page of the server.
 
         Returns:
             The address.
         """
-        return self.workspace.session.portal_url(f"experiments/{self.name}")
+        where = quote(f"experiment == {json.dumps(self.name)}")
+        return self.workspace.session.portal_url(self.workspace.id, f"runs?where={where}")
 
     def get_docs_url(self) -> str:
         """Return the address of the documentation of Azure's class, which this one follows.

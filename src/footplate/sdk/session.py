@@ -69,9 +69,10 @@ class Session:
         folder = self.info.blobs if self.is_local else None
         return folder if folder and os.path.isdir(folder) else None
 
-    def portal_url(self, path: str) -> str:
-        """Return the address of an object: on one machine a `footplate://` name, otherwise a URL."""
-        return ("footplate://" if self.is_local else self.endpoint.rstrip("/") + "/") + path
+    def portal_url(self, workspace: str, path: str) -> str:
+        """Return the address of a view of a workspace on the page of the server."""
+        page = self.info.page or ("footplate:" if self.is_local else self.endpoint.rstrip("/"))
+        return f"{page}/w/{workspace}/{path}"
 
     def api_for(self, kinds: Kinds) -> ApiClient:
         """Return the API with other Azure exceptions for some error codes."""

@@ -27,14 +27,25 @@ from footplate.domain.replies import ServerInfo, ServerStopping
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
 from footplate.server.auth import Directory, Guard
 from footplate.server.body_limit import BodyLimit
+from footplate.server.browser import AnswerHeaders, BrowserRules
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
 from footplate.server.openapi import Router, describe, operation_id
+from footplate.server.page_files import PageFiles
 from footplate.server.responses import answer, answer_error
 from footplate.server.rights import Right
 from footplate.server.routes import routers
 
 log = logging.getLogger(__name__)
+
+
+class PageOpener(Protocol):
+    """Opens the page of this server for browsers."""
+
+    @property
+    def address(self) -> str: ...
+
+    async def open(self) -> str: ...
 
 
 class Backend(Directory, Protocol):
@@ -54,7 +65,14 @@ class About:
 
 
 def create_app(
-    services: Backend, hub: Hub, token: str | None, *, gate: Gate | None = None, about: About | None = None
+    services: Backend,
+    hub: Hub,
+    token: str | None,
+    *,
+    gate: Gate | None = None,
+    about: About | None = None,
+    browser: BrowserRules | None = None,
+    page: PageOpener | None = None,
 ) -> FastAPI:
     app = FastAPI(
         title="Footplate",
@@ -69,7 +87,8 @@ def create_app(
     app.state.hub = hub
     app.state.gate = gate or Gate()
     app.state.about = about or About()
-    app.state.trusted = token is None
+    app.state.page = page
+    app.state.trusted = token is None and browser is None
     nouns = [_own, *routers()]
     for router in nouns:
         app.include_router(router, prefix=PREFIX)
@@ -77,10 +96,13 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     # The middleware added last is the first that a request meets.
-    app.add_middleware(Guard, token=token, directory=services)
+    app.add_middleware(Guard, token=token, directory=services, browser=browser)
     app.add_middleware(BodyLimit, prefix=PREFIX)
     app.add_middleware(FaultMiddleware)
     app.add_middleware(GateMiddleware, gate=app.state.gate)
+    if browser is not None:
+        app.add_middleware(AnswerHeaders)
+        app.add_middleware(PageFiles, rules=browser)
     app.openapi = lambda: describe(app, nouns, PREFIX)  # pyright: ignore[reportAttributeAccessIssue]  FastAPI's documented way
     return app
 
@@ -104,6 +126,7 @@ def get_server(request: Request) -> Response:
             blobs=str(services.home / "blobs") if state.trusted else None,
             database=about.database,
             active_runs=services.active_runs(),
+            page=state.page.address if state.page else None,
         )
     )
 

@@ -1,8 +1,9 @@
 """Principals: every request comes from the owner of the server, from a run, or from a link that the owner signed.
 
-Over TCP the owner sends the server's token. On the Unix socket the owner is every process of the user, except those of
-runs (`peers`). A run sends its own token on either. A signed link reads one file of a run. Routes name the right that
-they require (`rights`), and `authorize` checks whether the principal has it on the object of the request.
+Over TCP the owner sends the server's token, or the owner's browser proves its session (`browser`). On the Unix socket
+the owner is every process of the user, except those of runs (`peers`). A run sends its own token on either. A signed
+link reads one file of a run. Routes name the right that they require (`rights`), and `authorize` checks whether the
+principal has it on the object of the request.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from footplate.api import PREFIX
 from footplate.api.links import SIGNER, is_signed
 from footplate.domain.records import RunView
 from footplate.errors import FootplateError, NotAllowed, NotFound
+from footplate.server.browser import BrowserRules, SessionProof
 from footplate.server.peers import STATE, Peer
 from footplate.server.responses import answer_error
 from footplate.server.rights import Reach, Right
@@ -38,6 +41,10 @@ class Principal:
 
 OWNER = Principal()
 READER = Principal(only=Right.READ_RUNS)
+VISITOR = Principal(only=Right.SIGN_IN)
+"""A browser without a session. It may only redeem a code."""
+
+SIGN_IN = f"{PREFIX}/session"
 
 
 class _Tokens(Protocol):
@@ -46,6 +53,17 @@ class _Tokens(Protocol):
     def holder_of(self, token: str) -> TokenHolder | None: ...
 
     def token_of_signer(self, signer: str) -> str | None: ...
+
+
+class _Sessions(Protocol):
+    @property
+    def cookie_name(self) -> str: ...
+
+    def exist(self) -> bool: ...
+
+    def recall(self, cookie: str, secret: str) -> bool: ...
+
+    def is_valid(self, cookie: str, secret: str) -> bool: ...
 
 
 class _Runs(Protocol):
@@ -66,6 +84,9 @@ class Directory(Protocol):
     def tokens(self) -> _Tokens: ...
 
     @property
+    def sessions(self) -> _Sessions: ...
+
+    @property
     def runs(self) -> _Runs: ...
 
     @property
@@ -76,10 +97,17 @@ class Directory(Protocol):
 
 
 class Guard:
-    """Finds the principal of every request of one listener. Without a `token`, the listener is a Unix socket."""
+    """Finds the principal of every request of one listener.
 
-    def __init__(self, app: ASGIApp, token: str | None, directory: Directory) -> None:
+    A listener with a `token` is on TCP, one with rules for a `browser` serves the page, and one without either is a
+    Unix socket.
+    """
+
+    def __init__(
+        self, app: ASGIApp, token: str | None, directory: Directory, browser: BrowserRules | None = None
+    ) -> None:
         self._app = app
+        self._browser = browser
         self._token = None if token is None else token.encode()
         self._directory = directory
 
@@ -93,6 +121,8 @@ class Guard:
         await self._app(scope, receive, send)
 
     async def _identify(self, scope: Scope) -> Principal:
+        if self._browser is not None and (principal := await self._identify_browser(self._browser, scope)):
+            return principal
         token = _bearer(scope)
         if self._is_signed(scope, self._token.decode() if self._token else None):
             return READER
@@ -111,6 +141,25 @@ class Guard:
             )
         self._check_peer(scope, bool(token))
         return OWNER
+
+    async def _identify_browser(self, rules: BrowserRules, scope: Scope) -> Principal | None:
+        """Return the principal of a request that a browser sends; None for one that proves itself otherwise."""
+        proof = rules.proof(scope)
+        begins = scope["method"] == "POST" and scope["path"] == SIGN_IN and not _bearer(scope)
+        if not (rules.only_browsers or proof or begins):
+            return None
+        rules.check_origin(scope)
+        if proof is not None and await self._is_valid(proof):
+            return OWNER
+        if begins:
+            return VISITOR
+        raise NotAllowed(
+            "this browser has no session here, or it has expired", "print a new link in a terminal with: footplate ui"
+        )
+
+    async def _is_valid(self, proof: SessionProof) -> bool:
+        sessions = self._directory.sessions
+        return sessions.recall(*proof) or await asyncio.to_thread(sessions.is_valid, *proof)
 
     def _is_signed(self, scope: Scope, token: str | None) -> bool:
         """Whether this is a link to one file of a run that the holder of the token signed."""

@@ -7,13 +7,18 @@ Nothing can slip in between, and waiting is cheap: one future and no thread.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 
 from footplate.errors import Unavailable
-from footplate.services.topics import Topic
+from footplate.services.topics import Anything, Topic
 
 MEMORY = 4096
 """Number of topics that are remembered. The oldest are forgotten together; their readers look once more."""
+
+
+ANY = Anything()
+"""The topic of readers who follow all changes; it is never published itself."""
 
 
 class Hub:
@@ -33,7 +38,7 @@ class Hub:
             self._last[topic] = self._count
             if len(self._last) > MEMORY:
                 self._forget()
-            waiters = self._waiters.pop(topic, ())
+            waiters = [*self._waiters.pop(topic, ()), *self._waiters.pop(ANY, ())]
         _wake(waiters)
 
     def sequence(self, topic: Topic) -> int:
@@ -63,6 +68,24 @@ class Hub:
         if self._closed:
             raise stopping()
         return self.sequence(topic)
+
+    def changes(self, seen: int) -> tuple[int, list[Topic] | None]:
+        """Return the present count, and the topics published after the count `seen`, oldest first.
+
+        None instead of topics: too many were published since, and some are forgotten.
+        """
+        with self._guard:
+            if seen < self._forgotten or seen > self._count:
+                return self._count, None
+            newest = itertools.takewhile(lambda topic: self._last[topic] > seen, reversed(self._last))
+            return self._count, list(newest)[::-1]
+
+    async def wait_for_any(self, seen: int, timeout: float) -> None:
+        """Wait until anything was published after the count `seen`, or for the time."""
+        with self._guard:
+            if self._count > seen and not self._closed:
+                return
+        await self.wait(ANY, seen, timeout)
 
     def close(self) -> None:
         """End all waits, present and future."""

@@ -35,10 +35,12 @@ from footplate.client.http import unix_endpoint
 from footplate.disk import FileLock
 from footplate.errors import Conflict, FootplateError, InvalidInput, Unavailable
 from footplate.server.app import About, Backend, create_app
+from footplate.server.browser import BrowserRules, hosts_of
 from footplate.server.connections import PENDING, ConnectionPool, ServerConfig, most_connections
 from footplate.server.gate import Gate
 from footplate.server.hub import Hub
 from footplate.server.logfile import configure_log
+from footplate.server.page_listener import PageListener, TeamPage
 from footplate.server.tokens import server_token
 from footplate.services import Services
 from footplate.services.orchestration.agent_jobs import Listeners
@@ -194,33 +196,57 @@ class _Serving:
         self._pool = ConnectionPool(limit)
         self._about = About(database=_hide_password(options))
         self._listeners: list[Listener] = []
+        self._tasks: list[asyncio.Future[None]] = []
+        cookie = services.sessions.cookie_name
+        self._page = TeamPage(url) if url else PageListener(options.home, cookie, self._serve_page)
 
     async def run(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
-        self._add(None, _bind_unix(self._path))
+        await self._listen(None, _bind_unix(self._path))
         if self._door is not None:
-            self._add(server_token(self._options.home, self._options.token_file), self._door)
-        tasks = [asyncio.ensure_future(listener.serve()) for listener in self._listeners]
-        for listener, task in zip(self._listeners, tasks, strict=True):
-            while not listener.started:
-                if task.done():
-                    task.result()
-                await asyncio.sleep(0.002)
-            listener.door.listen(PENDING)
+            token = server_token(self._options.home, self._options.token_file)
+            await self._listen(token, self._door, self._team_rules(self._door))
+        await self._open_page_again()
         os.replace(_aside(self._path), self._path)
         inode = _inode(self._path)
         _write_record(self._options, self._path, self._url)
         watcher = asyncio.ensure_future(self._watch(inode))
         await self._stop.wait()
         watcher.cancel()
-        await self._end(inode, tasks)
+        await self._end(inode)
 
-    def _add(self, token: str | None, door: socket.socket) -> None:
-        app = create_app(self._services, self._hub, token, gate=self._gate, about=self._about)
-        self._listeners.append(Listener(app, door, self._pool))
+    async def _listen(self, token: str | None, door: socket.socket, browser: BrowserRules | None = None) -> None:
+        app = create_app(
+            self._services, self._hub, token, gate=self._gate, about=self._about, browser=browser, page=self._page
+        )
+        listener = Listener(app, door, self._pool)
+        task = asyncio.ensure_future(listener.serve())
+        self._listeners.append(listener)
+        self._tasks.append(task)
+        while not listener.started:
+            if task.done():
+                task.result()
+            await asyncio.sleep(0.002)
+        door.listen(PENDING)
 
-    async def _end(self, inode: int | None, tasks: Sequence[asyncio.Future[None]]) -> None:
+    async def _serve_page(self, door: socket.socket, browser: BrowserRules) -> None:
+        await self._listen(None, door, browser)
+
+    def _team_rules(self, door: socket.socket) -> BrowserRules:
+        host, port = door.getsockname()[:2]
+        addresses = [self._url or "", _url(door), f"http://{host}:{port}", f"http://localhost:{port}"]
+        return BrowserRules(hosts_of(addresses), self._services.sessions.cookie_name)
+
+    async def _open_page_again(self) -> None:
+        """Open the page that an earlier server of this home had opened, so that pages which are open continue."""
+        if not (isinstance(self._page, PageListener) and self._page.was_opened):
+            return
+        if await asyncio.to_thread(self._services.sessions.exist):
+            with contextlib.suppress(Unavailable):
+                await self._page.open()
+
+    async def _end(self, inode: int | None) -> None:
         # A thread that hangs in a system call would keep the lock for ever.
         timer = threading.Timer(FORCED_END, os._exit, (1,))
         timer.daemon = True
@@ -232,7 +258,7 @@ class _Serving:
         self._hub.close()
         for listener in self._listeners:
             listener.leave()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _watch(self, inode: int | None) -> None:
         """End the server when nobody needs it, and when nobody can reach it."""

@@ -33,6 +33,7 @@ class Right(Enum):
 
     READ_SERVER = ("describe the server, its engines and the curated environments", Reach.ANYTHING)
     MANAGE_SERVER = ("stop the server, remove built environments and unused content, test notifications", Reach.NOTHING)
+    SIGN_IN = ("begin and end a session of a browser", Reach.NOTHING)
     LIST_WORKSPACES = ("list workspaces", Reach.ANYTHING)
     CREATE_WORKSPACES = ("create and delete workspaces", Reach.NOTHING)
     READ_WORKSPACE = (

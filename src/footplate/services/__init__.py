@@ -27,6 +27,7 @@ Server
     notifications  messages to people when runs end
     workspaces     workspaces and experiments
     secrets        secrets of a workspace
+    sessions       sessions of browsers
     tokens         tokens of runs
     disk_space     a full disk, reported with every active run
     run_limits     what a run may submit
@@ -66,6 +67,7 @@ from footplate.services.orchestration.queues import QueueReader
 from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
+from footplate.services.sessions import SessionService
 from footplate.services.settings import read_engines, read_gateway_memory, read_store
 from footplate.services.shipments import ShipmentService
 from footplate.services.stacks import StackService
@@ -92,6 +94,7 @@ class Services:
         self.store = store
         self.home = home
         self.tokens = TokenService(store)
+        self.sessions = SessionService(store)
         registry = EngineRegistry(read_engines(home))
         load_engine = load_engine or registry.load
         self.environments = EnvironmentService(store)
@@ -117,7 +120,7 @@ class Services:
         )
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
         self.files = FileService(store, publish, self.object_blobs)
-        self.metrics = MetricService(store, self.orchestrator.groups.metrics_arrived)
+        self.metrics = MetricService(store, publish, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
         self._keeper, self.endpoints = self._make_endpoints(store, publish)
         self.secrets = SecretService(store)

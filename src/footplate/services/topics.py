@@ -14,6 +14,13 @@ class RunChanged:
 
 
 @dataclass(frozen=True)
+class MetricsArrived:
+    """A run has more points. Pages follow them; nothing else waits for this topic."""
+
+    run: str
+
+
+@dataclass(frozen=True)
 class RunTurned:
     """A run has reached a turning point, which long waits are about (`run_status.turning_points`)."""
 
@@ -36,5 +43,10 @@ class EndpointChanged:
     name: str
 
 
-Topic = RunChanged | RunTurned | BuildChanged | StacksAnswered | EndpointChanged
+@dataclass(frozen=True)
+class Anything:
+    """All changes."""
+
+
+Topic = Anything | RunChanged | MetricsArrived | RunTurned | BuildChanged | StacksAnswered | EndpointChanged
 Publish = Callable[[Topic], None]

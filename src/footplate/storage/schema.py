@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0013"
+HEAD = "0014"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -367,4 +367,13 @@ endpoints = Table(
     Column("record", Json, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("sealed", LargeBinary, nullable=False),  # its keys
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("digest", SafeText, primary_key=True),  # of the cookie: a copy of the database opens no session
+    Column("secret", SafeText, nullable=False),  # digest of the header that only the page knows
+    Column("created", Double, nullable=False),
+    Column("expires", Double, nullable=False),
 )

@@ -22,6 +22,7 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
 from footplate.storage.series.metrics import Metrics
+from footplate.storage.sessions import Sessions
 from footplate.storage.upkeep.deletion import RunDeletion, WorkspaceDeletion
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
@@ -46,6 +47,7 @@ class Storage:
         self.environments = Environments(database)
         self.locks = Locks(database)
         self.secrets = Secrets(database, seal)
+        self.sessions = Sessions(database)
         self.endpoints = Endpoints(database, seal)
         self.logins = LoginFile(home, seal)
         self.object_records = ObjectRecords(home)

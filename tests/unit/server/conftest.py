@@ -28,19 +28,28 @@ class Reply:
         return json.loads(self.body)
 
 
-def send(app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = "") -> Reply:
+def send(app: Any, method: str, path: str, **options: Any) -> Reply:
     """Send one request with its body in two pieces; return the whole response."""
-    return asyncio.run(asend(app, method, path, token=token, body=body, query=query))
+    return asyncio.run(asend(app, method, path, **options))
 
 
 async def asend(
-    app: Any, method: str, path: str, *, token: str | None = None, body: bytes = b"", query: str = ""
+    app: Any,
+    method: str,
+    path: str,
+    *,
+    token: str | None = None,
+    body: bytes = b"",
+    query: str = "",
+    headers: dict[str, str] | None = None,
 ) -> Reply:
     state = {STATE: Peer(os.getpid(), os.geteuid())}
-    headers = [(b"authorization", f"Bearer {token}".encode())] if token is not None else []
+    fields = [(name.encode(), value.encode()) for name, value in (headers or {}).items()]
+    if token is not None:
+        fields.append((b"authorization", f"Bearer {token}".encode()))
     scope = {
         "type": "http", "http_version": "1.1", "method": method, "path": path, "raw_path": path.encode(),
-        "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": headers,
+        "query_string": query.encode(), "root_path": "", "scheme": "http", "headers": fields,
         "client": None, "server": None, "state": state, "asgi": {"version": "3.0"},
     }  # fmt: skip
     half = len(body) // 2
@@ -89,6 +98,21 @@ class FakeTokens:
         return next((token for token in self.known if token.startswith(f"{signer}.")), None)
 
 
+class FakeSessions:
+    """One session, of a browser that has signed in."""
+
+    cookie_name: str = "footplate-test"
+
+    def recall(self, cookie: str, secret: str) -> bool:
+        return False
+
+    def is_valid(self, cookie: str, secret: str) -> bool:
+        return (cookie, secret) == ("good-cookie", "good-secret")
+
+    def exist(self) -> bool:
+        return True
+
+
 class FakeDatastores:
     """A datastore that every run may open, and one that none may."""
 
@@ -104,6 +128,7 @@ class FakeServices:
     runs: FakeRuns = field(default_factory=FakeRuns)
     tokens: FakeTokens = field(default_factory=FakeTokens)
     datastores: FakeDatastores = field(default_factory=FakeDatastores)
+    sessions: FakeSessions = field(default_factory=FakeSessions)
 
     def active_runs(self) -> int:
         return self.active

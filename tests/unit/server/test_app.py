@@ -42,6 +42,7 @@ def test_server_describes_itself(app, ask, services):
         "blobs": str(services.home / "blobs"),
         "database": "sqlite",
         "active_runs": 3,
+        "page": None,
     }
 
 

@@ -102,3 +102,35 @@ def test_waiters_of_a_closed_loop_do_no_harm():
     asyncio.run(abandon())
     hub.publish(A)
     assert hub.waiting() == 0
+
+
+def test_changes_since_a_count_are_each_topic_once_in_order():
+    hub = Hub()
+    begin, none = hub.changes(0)
+    assert (begin, none) == (0, [])
+    for topic in (A, B, A):
+        hub.publish(topic)
+    assert hub.changes(begin) == (3, [B, A])
+    assert hub.changes(3) == (3, [])
+
+
+def test_forgotten_changes_are_not_passed_over_silently(monkeypatch):
+    monkeypatch.setattr(hubs, "MEMORY", 4)
+    hub = Hub()
+    for number in range(20):
+        hub.publish(RunChanged(str(number)))
+    assert hub.changes(1)[1] is None
+    assert hub.changes(99)[1] is None, "a count of another server"
+
+
+def test_any_publication_wakes_those_who_follow_all():
+    async def scenario() -> None:
+        hub = Hub()
+        seen = hub.changes(0)[0]
+        waiting = asyncio.ensure_future(hub.wait_for_any(seen, 3600))
+        await asyncio.sleep(0)
+        hub.publish(B)
+        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(hub.wait_for_any(seen, 3600), 5)
+
+    asyncio.run(scenario())

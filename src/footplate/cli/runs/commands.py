@@ -71,7 +71,8 @@ def show(run_id: str, workspace: Workspace, as_json: bool) -> None:
     if as_json:
         emit(view)
         return
-    related = [("children", _children(workspace.session, view)), *_data(workspace.session, view)]
+    page = workspace.session.portal_url(view.workspace, f"runs/{view.id}")
+    related = [("page", page), ("children", _children(workspace.session, view)), *_data(workspace.session, view)]
     print_pairs([*_identity(view), *related, ("checkpoints", _checkpoints(workspace.session, view)), *_reasons(view)])
 
 

@@ -135,12 +135,12 @@ class RunHandle(Tagged):
         return self.view.status
 
     def get_portal_url(self) -> str:
-        """Return the address of the run: on one machine a `footplate://` name, otherwise a URL.
+        """Return the address of the run on the page of the server; `footplate ui` signs a browser in there.
 
         Returns:
             The address.
         """
-        return self._session.portal_url(f"runs/{self._id}")
+        return self._session.portal_url(self.view.workspace, f"runs/{self._id}")
 
     def story(self) -> List[StoryLine]:
         """Return everything that happened to the run, in order.

@@ -163,6 +163,7 @@ class _Follower:
             self._show_phase(self._held)
         self._end_line()
         self._say(f"\nExecution Summary\n=================\nRunId: {self._run}\n")
+        self._say(f"Web View: {self._session.portal_url(view.workspace, f'runs/{self._run}')}\n")
         ended, started = view.ended or view.created, view.started or view.created
         self._say(f"Status: {view.status} after {duration(max(0.0, ended - started))}\n")
         cause = view.outcome.cause if view.outcome else None

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 
-from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary
+from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary, SeriesGrid
 from footplate.server.openapi import BYTES_IN, Page, Router
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right
-from footplate.server.routes.parsing import ServicesOf
+from footplate.server.routes.parsing import Repeated, ServicesOf
+from footplate.services.metrics import GridRequest
 
 router = Router("metrics")
 
@@ -42,3 +43,24 @@ def get_metrics(
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
     """List the series of a run with count, last, minimum and maximum."""
     return answer_list(services.metrics.summary(run), tag_non_finite=True)
+
+
+@router.get("/workspaces/{workspace}/series", Right.READ_WORKSPACE, SeriesGrid)
+def get_series(
+    workspace: str,
+    services: ServicesOf,
+    run: Repeated = (),
+    name: Repeated = (),
+    axis: Annotated[Literal["step", "time", "relative"], Query()] = "step",
+    low: float | None = None,
+    high: float | None = None,
+    pixels: Annotated[int, Query(ge=1, le=20_000)] = 800,
+    system: bool = False,
+) -> Response:
+    """Return metrics of several runs on one grid, for a picture that is so many pixels wide.
+
+    Where there are more than two points per pixel, each bucket has first, min, max, last and counts; its width is a
+    power of two, so that later points do not move it.
+    """
+    request = GridRequest(workspace, run, name, axis, low, high, pixels, system)
+    return answer(services.metrics.grid(request))

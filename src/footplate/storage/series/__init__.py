@@ -3,6 +3,8 @@
 append_files   files that only grow, written by byte offset
 arrival_times  when the bytes of a growing file arrived
 attempts       one curve of several attempts of a run
+curves         curves of runs that somebody looks at, extended by what arrives
+grid           points on one grid, or summaries of buckets
 journals       how far each writer was ingested, and decoders
 metrics        journals in, series out
 summaries      count, last, minimum and maximum of a series

@@ -29,6 +29,7 @@ from footplate.storage.schema import journals, runs, series
 from footplate.storage.series import append_files
 from footplate.storage.series.append_files import KeyedLocks
 from footplate.storage.series.attempts import extent, join
+from footplate.storage.series.curves import JoinedCurve, RecentCurves
 from footplate.storage.series.journals import JournalDecoder, Journals, StoredJournal
 from footplate.storage.series.summaries import WORDS, SeriesSummary, merge, series_name, summarize
 
@@ -57,6 +58,7 @@ class Metrics:
         self._keys = keys
         self._locks = KeyedLocks()
         self._journals = Journals(database)
+        self._curves = RecentCurves(lambda run, writer: self._file(run, writer, "slots"))
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -123,6 +125,7 @@ class Metrics:
             connection.execute(nothing)
         for journal in self._journals.of_run(key.key):
             self._journals.forget(key.key, journal.writer)
+        self._curves.forget(run)
         self._catch_up(run)
 
     def forget(self, keys: Set[int]) -> None:
@@ -231,6 +234,11 @@ class Metrics:
             | {"attempts": curves[name][1]}
             for name, row in rows.items()
         ]
+
+    def curves(self, run: str, names: Sequence[str], axis: str, system: bool = False) -> dict[str, JoinedCurve]:
+        """Return the numbers of these metrics over `step`, `time` or `relative` time, as `read` joins them."""
+        writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
+        return self._curves.read(run, writers, names, axis)
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""

@@ -45,6 +45,9 @@ class Scripted:
         self._piece = piece
         self.asked: list[dict[str, Any]] = []
 
+    def portal_url(self, workspace: str, path: str) -> str:
+        return f"http://page/w/{workspace}/{path}"
+
     @property
     def api(self) -> Scripted:
         return self
@@ -86,7 +89,7 @@ def test_phases_build_log_stream_and_summary_in_order(capsys: pytest.CaptureFixt
         f"Preparing: resolving the environment\n\n{build_title}\n{'=' * len(build_title)}\n\nbuilt\n"
         "Queued (position 1): 1 of 1 node of 'c' is busy\nPreparing: building the environment\nRunning\n"
         f"\n{title}\n{'=' * len(title)}\n\none\ntwo\nFinalizing\n"
-        "\nExecution Summary\n=================\nRunId: r1\n"
+        "\nExecution Summary\n=================\nRunId: r1\nWeb View: http://page/w/w/runs/r1\n"
         "Status: Completed after 3.5s\n\n"
     )
 

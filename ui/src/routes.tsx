@@ -1,0 +1,69 @@
+/** The addresses of the page. A view is in its address as a whole: copy it, and somebody else sees the same. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { isSignedIn } from "./data/session";
+import { Shell } from "./parts/Shell";
+import { Home } from "./pages/Home";
+
+export interface RunsSearch {
+  where?: string;
+  order?: string;
+  ascending?: boolean;
+  archived?: boolean;
+  columns?: string[];
+  selected?: string[];
+  axis?: "step" | "time" | "relative";
+  smoothing?: number;
+}
+
+export interface RunSearch {
+  tab?: "overview" | "charts" | "logs" | "hardware" | "files" | "story";
+  axis?: "step" | "time" | "relative";
+  smoothing?: number;
+  log?: boolean;
+  find?: string;
+  file?: string;
+}
+
+const root = createRootRoute();
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: "/sign-in",
+  component: lazyRouteComponent(() => import("./pages/sign-in/SignIn"), "SignIn"),
+});
+
+const signedIn = createRoute({
+  getParentRoute: () => root,
+  id: "signed-in",
+  component: Shell,
+  beforeLoad: () => {
+    if (!isSignedIn()) throw redirect({ to: "/sign-in" });
+  },
+});
+
+const home = createRoute({ getParentRoute: () => signedIn, path: "/", component: Home });
+
+const runs = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/w/$workspace/runs",
+  validateSearch: (search: Record<string, unknown>): RunsSearch => search as RunsSearch,
+  component: lazyRouteComponent(() => import("./pages/runs/Runs"), "Runs"),
+});
+
+const run = createRoute({
+  getParentRoute: () => signedIn,
+  path: "/w/$workspace/runs/$run",
+  validateSearch: (search: Record<string, unknown>): RunSearch => search as RunSearch,
+  component: lazyRouteComponent(() => import("./pages/run/RunPage"), "RunPage"),
+});
+
+export function makeRouter() {
+  const routeTree = root.addChildren([signIn, signedIn.addChildren([home, runs, run])]);
+  return createRouter({ routeTree, defaultPreload: "intent", scrollRestoration: true });
+}
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof makeRouter>;
+  }
+}
