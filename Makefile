@@ -20,7 +20,8 @@ demo: page ## walk through the whole loop in a temporary home
 	@$(BIN)/python scripts/demo.py
 
 .PHONY: test
-test: .venv/.synced page ## run all tests (PYTEST_ARGS='-k name' to select)
+test: .venv/.synced ## run all tests (PYTEST_ARGS='-k name' to select)
+	@$(BIN)/python scripts/build_page.py
 	@sh scripts/system_packages.sh
 	@sh scripts/node_packages.sh
 	$(BIN)/pytest -n 2 --dist worksteal --durations 60 --durations-min 5 $(PYTEST_ARGS)

@@ -18,7 +18,7 @@ from footplate.api import ApiClient
 from footplate.client.transport import Transport
 from footplate.domain import azure_variables
 from footplate.errors import NotAllowed
-from footplate.services.tokens import TokenService
+from footplate.services.access.tokens import TokenService
 from footplate.storage import Storage
 from footplate.testing.waiting import wait_until
 from support.ops_tools import bytes_of, finish, submit

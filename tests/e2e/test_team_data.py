@@ -26,7 +26,7 @@ from footplate.domain.data import StoreSpec
 from footplate.domain.datasets import through_server
 from footplate.errors import NotAllowed, Unavailable
 from footplate.node.delivery.server_link import Link
-from footplate.services.tokens import TokenService
+from footplate.services.access.tokens import TokenService
 from footplate.storage import Storage
 from support.cutting_proxy import CuttingProxy
 from support.servers import RcloneS3, TeamServer, can_hide

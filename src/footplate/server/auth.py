@@ -26,8 +26,8 @@ from footplate.server.browser import BrowserRules, SessionProof
 from footplate.server.peers import STATE, Peer
 from footplate.server.responses import answer_error
 from footplate.server.rights import Reach, Right
+from footplate.services.access.tokens import TokenHolder
 from footplate.services.run_limits import are_related
-from footplate.services.tokens import TokenHolder
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ Server
     notifications  messages to people when runs end
     workspaces     workspaces and experiments
     secrets        secrets of a workspace
-    sessions       sessions of browsers
-    tokens         tokens of runs
+    access/        tokens of runs, sessions of browsers
     disk_space     a full disk, reported with every active run
     run_limits     what a run may submit
     topics         changes that long polls wait for
@@ -42,6 +41,8 @@ from pathlib import Path
 
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
+from footplate.services.access.sessions import SessionService
+from footplate.services.access.tokens import TokenService
 from footplate.services.artifacts.handovers import HandoverService
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.computes import ComputeService
@@ -67,13 +68,11 @@ from footplate.services.orchestration.queues import QueueReader
 from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
-from footplate.services.sessions import SessionService
 from footplate.services.settings import read_engines, read_gateway_memory, read_store
 from footplate.services.shipments import ShipmentService
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.sweeps import SweepService
-from footplate.services.tokens import TokenService
 from footplate.services.topics import Publish
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Storage

@@ -15,7 +15,7 @@ import pytest
 
 from footplate.errors import NotAllowed, NotFound
 from footplate.server.peers import STATE, Peer
-from footplate.services.tokens import TokenHolder
+from footplate.services.access.tokens import TokenHolder
 
 
 @dataclass

@@ -13,9 +13,9 @@ from footplate.domain.records import RunRecord
 from footplate.engines.base import AgentJob, Engine, NodeResources
 from footplate.engines.target_options import check_run_options
 from footplate.errors import InvalidInput
+from footplate.services.access.tokens import TokenHolder, TokenService
 from footplate.services.capacity import Capacity, capacity_of
 from footplate.services.orchestration.agent_archives import AgentArchives
-from footplate.services.tokens import TokenHolder, TokenService
 from footplate.storage import Storage
 
 AZURE_LIFETIME = 31 * 24 * 3600.0

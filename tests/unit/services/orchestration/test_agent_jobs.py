@@ -5,8 +5,8 @@ from pathlib import Path
 
 from footplate.domain.specs import GpuRequest
 from footplate.engines.base import NodeResources, Observation
+from footplate.services.access.tokens import TokenHolder
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
-from footplate.services.tokens import TokenHolder
 
 from ..conftest import FakeEngine, House, open_house
 

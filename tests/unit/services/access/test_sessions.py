@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from footplate.errors import NotAllowed
-from footplate.services.sessions import SessionService
+from footplate.services.access.sessions import SessionService
 from footplate.storage import Storage
 from footplate.storage.sessions import StoredSession
 

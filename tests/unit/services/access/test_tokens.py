@@ -7,7 +7,7 @@ import pytest
 
 from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
 from footplate.domain.specs import RunSpec
-from footplate.services.tokens import DELIVERY_SECONDS, REPEAT_SECONDS, TokenHolder, TokenService, is_valid
+from footplate.services.access.tokens import DELIVERY_SECONDS, REPEAT_SECONDS, TokenHolder, TokenService, is_valid
 
 from .conftest import House
 
