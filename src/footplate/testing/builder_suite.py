@@ -58,16 +58,17 @@ class BuilderSuite:
         assert arena.builder.build(lock, arena.root, quiet) == first
 
     def test_existing_environment_logs_nothing(self, arena: BuilderArena) -> None:
-        lock, said = lock_of(arena, arena.spec), list[str]()
+        lock = lock_of(arena, arena.spec)
+        log: list[str] = []
         arena.builder.build(lock, arena.root, quiet)
-        arena.builder.build(lock, arena.root, said.append)
-        assert said == []
+        arena.builder.build(lock, arena.root, log.append)
+        assert log == []
 
     def test_concurrent_builds_return_the_same_environment(self, arena: BuilderArena) -> None:
         lock = lock_of(arena, arena.spec)
         with ThreadPoolExecutor(4) as pool:
-            asked = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
-            built = [future.result() for future in asked]
+            builds = [pool.submit(arena.builder.build, lock, arena.root, quiet) for _ in range(4)]
+            built = [future.result() for future in builds]
         assert len({interpreter.argv for interpreter in built}) == 1
         assert runs(built[0])
 

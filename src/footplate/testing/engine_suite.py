@@ -72,7 +72,8 @@ time.sleep(600)
 
 class EngineSuite:
     def test_the_request_is_rendered_whole_and_twice_the_same(self, arena: EngineArena) -> None:
-        engine, job = arena.engine(WAITS), arena.job("r1", nodes=2)
+        engine = arena.engine(WAITS)
+        job = arena.job("r1", nodes=2)
         first, second = (engine.prepare(job) for _ in range(2))
         assert first == second
         assert (first.engine, first.run, first.attempt) == (engine.name, job.run, 1)

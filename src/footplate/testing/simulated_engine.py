@@ -84,7 +84,8 @@ class SimulatedCluster:
             places = {int(node): place for node, place in seen.places.items()}
             self._seen[self._handles[line["run"]]] = replace(seen, codes=codes, places=places)
             return
-        call, handle = line["call"], line.get("handle", "")
+        call = line["call"]
+        handle = line.get("handle", "")
         self._calls[call] += 1
         if call == "submit":
             self._jobs[handle] = line["job"]

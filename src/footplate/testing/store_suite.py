@@ -48,10 +48,10 @@ class StoreSuite:
     @pytest.mark.parametrize("name", NAMES)
     def test_a_file_is_read_as_it_was_written(self, arena: StoreArena, name: str) -> None:
         arena.fill(name, b"0123456789")
-        found = arena.store.stat(name)
-        assert (found.path, found.size) == (name, 10)
+        entry = arena.store.stat(name)
+        assert (entry.path, entry.size) == (name, 10)
         assert arena.store.read(name) == b"0123456789"
-        assert arena.store.read(name, etag=found.etag) == b"0123456789"
+        assert arena.store.read(name, etag=entry.etag) == b"0123456789"
 
     def test_a_range_returns_only_that_part(self, arena: StoreArena) -> None:
         arena.fill("x", b"0123456789")
@@ -102,11 +102,11 @@ class StoreSuite:
             pytest.skip("this kind of store cannot list files")
         for name in ("data/a", "data/deep/b", "data2/c", "d"):
             arena.fill(name, name.encode())
-        found = entries(arena.store, "data")
-        assert {name: entry.size for name, entry in found.items()} == {"data/a": 6, "data/deep/b": 11}
+        below = entries(arena.store, "data")
+        assert {name: entry.size for name, entry in below.items()} == {"data/a": 6, "data/deep/b": 11}
         assert set(entries(arena.store)) == {"data/a", "data/deep/b", "data2/c", "d"}
         assert entries(arena.store, "nowhere") == {}
-        assert found["data/a"].etag == arena.store.stat("data/a").etag
+        assert below["data/a"].etag == arena.store.stat("data/a").etag
 
     def test_children_are_the_direct_contents_of_a_folder(self, arena: StoreArena) -> None:
         if not arena.lists:

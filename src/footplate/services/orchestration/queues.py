@@ -88,7 +88,7 @@ class QueueReader:
         if not there:
             return [each for target in capacities for each in self._book.allocations(target, _name(target), now)]
         return [
-            _holding(record, _has_gpus(record, capacity, there), now)
+            _holding(record, _count_gpus(record, capacity, there), now)
             for target, capacity in capacities.items()
             for record in self._book.holding(target)
         ]
@@ -137,7 +137,7 @@ def _is_decided(record: RunRecord) -> bool:
     return bool(record.nodes) and all(node.gpus is not None for node in record.nodes)
 
 
-def _has_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
+def _count_gpus(record: RunRecord, capacity: Capacity, there: int) -> int:
     """Return the GPUs that the run has, or will have as soon as its nodes are ready."""
     if _is_decided(record) or record.outcome is not None:
         return len(run_status.held_gpus(record))

@@ -9,7 +9,7 @@ from footplate.domain.records import NodeRecord, NodeState, RunRecord, Stage
 from footplate.domain.specs import RunSpec
 from footplate.services.access.tokens import DELIVERY_SECONDS, REPEAT_SECONDS, TokenHolder, TokenService, is_valid
 
-from .conftest import House
+from ..conftest import House
 
 ENDED = RunRecord("r", "w", RunSpec("e"), Stage.ENDED, created=0.0, ended=1000.0)
 
