@@ -65,9 +65,10 @@ def test_a_split_gives_what_it_names_or_is_refused(record: EndpointRecord, share
     unnamed = [(old.weight, new.weight) for old, new in zip(record.versions, after.versions, strict=True)
                if new.number not in shares]  # fmt: skip
     assert all(new.weight == shares[new.number] for new in after.versions if new.number in shares)
-    factors = [new / old for old, new in unnamed if old > 1e-3]
-    assert all(factor == pytest.approx(factors[0], abs=1e-6) for factor in factors)
-    assert all(new == pytest.approx(0, abs=1e-3) for old, new in unnamed if old <= 1e-3)
+    having = math.fsum(old for old, _ in unnamed)
+    rest = max(0.0, 100.0 - math.fsum(shares.values()))
+    for old, new in unnamed:
+        assert new == pytest.approx(rest * (old / having) if having else 0.0, abs=1e-6)
 
 
 @given(services(), st.data())
