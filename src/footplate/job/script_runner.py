@@ -11,6 +11,7 @@ loaded: code that only a failure needs is in `exit_report.py`.
 import gc
 import os
 import sys
+import time
 
 TYPE_CHECKING = False  # the same constant as in `typing`, without loading it
 if TYPE_CHECKING:
@@ -115,8 +116,6 @@ def _let_torch_start() -> None:
     """
     torch = sys.modules.get("torch")
     if torch is not None and str(getattr(torch, "__version__", "")).startswith(("1.6.", "1.7.")):
-        import time  # noqa: PLC0415  # built in
-
         time.sleep(0.5)
 
 

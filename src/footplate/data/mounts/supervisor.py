@@ -23,10 +23,16 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from footplate.data.mounts.syscalls import pidfd_open, unmount, wait_readable
 from footplate.disk import FileLock
+from footplate.lazy import Deferred
+
+if TYPE_CHECKING:
+    from footplate.data.mounts import serving
+else:
+    serving = Deferred("footplate.data.mounts.serving")  # slow, and only the child process needs it
 
 _POLL_SECONDS = 0.5
 _RECORD_FILE = "mount.json"
@@ -149,8 +155,6 @@ def _start_serving(task: dict[str, Any]) -> int:
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_unmount_after, args=(parent, task["at"]), daemon=True).start()
-        from footplate.data.mounts import serving  # noqa: PLC0415  # only this process needs it now, and it is slow
-
         serving.serve(task)
         code = 0
     except BaseException as error:  # the owner waits for a message, whatever the error
@@ -168,8 +172,6 @@ def _unmount_after(parent: int, at: str) -> None:
 def _make_view(task: dict[str, Any]) -> None:
     with suppress(OSError):  # runs only while the machine is otherwise idle
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    from footplate.data.mounts import serving  # noqa: PLC0415  # as above
-
     serving.make_view(task)
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import io
 import json
 import numbers
+from email.parser import BytesParser
+from email.policy import HTTP
 from typing import Any, Callable, Dict, Tuple, TypeVar
 from urllib.parse import parse_qsl
 
@@ -150,9 +152,6 @@ def parse_form(content_type: str, body: bytes) -> tuple[dict[str, str], dict[str
         return dict(parse_qsl(body.decode())), files
     if not content_type.startswith("multipart/form-data"):
         return fields, files
-    from email.parser import BytesParser  # noqa: PLC0415  # only multipart forms need it
-    from email.policy import HTTP  # noqa: PLC0415  # likewise
-
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     message = BytesParser(policy=HTTP).parsebytes(head + body)
     parts: list[Any] = list(message.iter_parts()) if message.is_multipart() else []
