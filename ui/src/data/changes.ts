@@ -5,6 +5,7 @@
 import type { QueryClient } from "@tanstack/react-query";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
+import { renewRuns } from "./liveRuns";
 import { sessionHeaders } from "./session";
 
 interface Message {
@@ -104,9 +105,8 @@ function apply(queries: QueryClient, workspace: string, message: Message): void 
     return;
   }
   const { runs = [], metrics = [] } = message.data;
-  if (runs.length) void queries.invalidateQueries({ queryKey: ["runs", workspace] });
+  renewRuns(queries, workspace, [...runs, ...metrics]);
   for (const run of runs) void queries.invalidateQueries({ queryKey: ["run", run] });
-  if (metrics.length) void queries.invalidateQueries({ queryKey: ["runs", workspace] });
   for (const run of metrics) {
     void queries.invalidateQueries({ queryKey: ["metrics", run] });
     void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] === "series" && hasRun(queryKey, run) });

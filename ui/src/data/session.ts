@@ -26,8 +26,16 @@ export async function signIn(by: { code: string } | { token: string }): Promise<
   connect();
 }
 
-export async function signOut(): Promise<void> {
-  await endSession();
+/** Forget the session in this browser, for one that the server does not know any more. */
+export function forgetSession(): void {
   localStorage.removeItem(KEY);
   connect();
+}
+
+export async function signOut(): Promise<void> {
+  try {
+    await endSession();
+  } finally {
+    forgetSession();
+  }
 }

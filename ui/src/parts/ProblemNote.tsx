@@ -1,4 +1,5 @@
 import { problemOf } from "../data/errors";
+import { forgetSession } from "../data/session";
 
 /** An error in the words of the server, with its hint. */
 export function ProblemNote({ error }: { error: unknown }) {
@@ -7,7 +8,11 @@ export function ProblemNote({ error }: { error: unknown }) {
     <div className="note failed" role="alert">
       <p>{message}</p>
       {hint ? <p className="soft">hint: {hint}</p> : null}
-      {isSignedOut ? <a href="/sign-in">Sign in again</a> : null}
+      {isSignedOut ? (
+        <a href="/sign-in" onClick={forgetSession}>
+          Sign in again
+        </a>
+      ) : null}
     </div>
   );
 }
