@@ -111,10 +111,14 @@ def try_wheels(wheels: list[Path], version: str) -> None:
 
 
 def check_installation(python: str, version: str, variables: dict[str, str]) -> None:
-    code = "import footplate, importlib.metadata as m; print(footplate.__version__, m.version('footplate-azureml'))"
+    code = (
+        "import footplate, importlib.metadata as m, pathlib; "
+        "page = pathlib.Path(footplate.__file__).with_name('page') / 'index.html'; "
+        "print(footplate.__version__, m.version('footplate-azureml'), page.exists())"
+    )
     done = subprocess.run([python, "-c", code], env=variables, capture_output=True, text=True, check=True)
-    if done.stdout.split() != [version, version]:
-        raise ReleaseError(f"the installed packages have the versions {done.stdout.strip()}, not {version}")
+    if done.stdout.split() != [version, version, "True"]:
+        raise ReleaseError(f"versions of the installed packages, and whether the page is there: {done.stdout.strip()}")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from browser.conftest import CLI, PATIENCE
+from browser.conftest import CLI, PATIENCE, ROOT
 
 TRAIN = """
 import math, sys, time
@@ -172,3 +172,24 @@ def test_signing_out_ends_the_session(project: Path, page: Page) -> None:
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     page.goto(f"{address.scheme}://{address.netloc}/")
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_pages_have_no_serious_barriers(runs: list[str], page: Page) -> None:
+    """Axe finds no serious or critical violation, in light and dark."""
+    source = (ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        for address, part in ((page.url.partition("?")[0], "table"), (f"{runs_address(page)}/{runs[2]}", "h1")):
+            page.goto(address)
+            expect(page.locator(part).first).to_be_visible()
+            page.evaluate(source)
+            found = page.evaluate("axe.run().then((result) => result.violations)")
+            serious = [each for each in found if each["impact"] in ("serious", "critical")]
+            assert not serious, json.dumps(
+                [(each["id"], [node["html"] for node in each["nodes"]]) for each in serious], indent=1
+            )
+        page.goto(runs_address(page))
+
+
+def runs_address(page: Page) -> str:
+    return page.url.partition("/runs")[0] + "/runs"

@@ -183,7 +183,15 @@ def test_setup_with_a_python_without_venv_names_the_package(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("folder", "needed"),
     [
-        (".", ["footplate/py.typed", "footplate/storage/migrations/env.py", "footplate/job/bootstrap.py"]),
+        (
+            ".",
+            [
+                "footplate/page/index.html",
+                "footplate/py.typed",
+                "footplate/storage/migrations/env.py",
+                "footplate/job/bootstrap.py",
+            ],
+        ),
         ("packages/azureml", ["azureml/py.typed", "azureml/core/__init__.py", "azureml/exceptions.py"]),
     ],
 )
