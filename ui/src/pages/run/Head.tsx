@@ -38,6 +38,7 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
           // biome-ignore lint/suspicious/noArrayIndexKey: phases have no other identity, and are only added
           <i key={index} className={phase.mark} style={{ flexGrow: phase.seconds / (total || 1) }} />
         ))}
+        {isOver(run) ? <i className={`end ${markOf(run)}`} /> : null}
       </div>
       <ul className="phase-names" aria-label="Phases">
         {phases.map((phase, index) => (
