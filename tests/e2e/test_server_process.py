@@ -263,8 +263,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from footplate.server import process
 
+class Sessions:
+    cookie_name = "footplate-test"
+
 class Services:
     tokens = runs = None
+    sessions = Sessions()
     def __init__(self, home):
         self.home = Path(home)
     def active_runs(self):

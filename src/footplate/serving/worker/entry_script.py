@@ -27,7 +27,6 @@ class EntryScript(Scorer):
     """The loaded script. Raises whatever its `init` raises."""
 
     def __init__(self, path: str) -> None:
-        self._path = path
         self._module = _load(path)
         init: Any = getattr(self._module, "init", None)
         run: Callable[..., Any] | None = getattr(self._module, "run", None)
@@ -65,7 +64,7 @@ class EntryScript(Scorer):
 
     def _has_begun(self, error: Exception) -> bool:
         """Whether the script's own code has run, and not only decorators that parse its arguments."""
-        return any(frame.f_code.co_filename == self._path for frame, _ in traceback.walk_tb(error.__traceback__))
+        return any(frame.f_globals is vars(self._module) for frame, _ in traceback.walk_tb(error.__traceback__))
 
     def _arguments(self, request: ScoreRequest) -> Any:
         options: dict[str, Any] = {"request_headers": Headers(request.headers)} if self._takes_headers else {}

@@ -91,6 +91,20 @@ def test_arguments_that_do_not_fit_the_schema_are_the_clients_error(score: Any, 
     assert score(text, b'{"data": [[0, 1]]}').status == 500  # the script's own failure
 
 
+def test_failures_of_a_script_with_a_relative_path_are_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers start in the directory of the script."""
+    monkeypatch.chdir(tmp_path)
+    Path("relative_score.py").write_text(
+        "from inference_schema.schema_decorators import input_schema\n"
+        "from inference_schema.parameter_types.standard_py_parameter_type import StandardPythonParameterType\n"
+        "@input_schema('word', StandardPythonParameterType('size'))\n"
+        "def run(word):\n raise ValueError('asked to fail')\n"
+    )
+    script = EntryScript("relative_score.py")
+    own, foreign = script.answer([ScoreRequest(b'{"word": "fail"}'), ScoreRequest(b'{"other": 1}')])
+    assert (own.status, foreign.status) == (500, 400)
+
+
 RAW = """
 from footplate.serving.worker.raw_http import AMLResponse, rawhttp
 @rawhttp
