@@ -44,6 +44,11 @@ _OCTETS: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "stri
 BYTES_OUT: dict[int | str, dict[str, Any]] = {200: {"description": "The content", "content": _OCTETS}}
 """The `responses` of a route that returns bytes."""
 
+EVENTS_OUT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+"""The `responses` of a route that streams events."""
+
 BYTES_IN: dict[str, Any] = {"requestBody": {"required": True, "content": _OCTETS}}
 """The `openapi_extra` of a route that takes bytes."""
 

@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from footplate.errors import NotFound, Unavailable
 from footplate.server.hub import Hub
-from footplate.server.openapi import BYTES_OUT, Router
+from footplate.server.openapi import EVENTS_OUT, Router
 from footplate.server.rights import Right
 from footplate.server.routes.parsing import HubOf, ServicesOf
 from footplate.services import Services
@@ -33,7 +33,7 @@ _EPOCH = secrets.token_hex(4)
     "/workspaces/{workspace}/changes",
     Right.READ_WORKSPACE,
     response_class=StreamingResponse,
-    responses=BYTES_OUT,
+    responses=EVENTS_OUT,
 )
 async def follow_changes(
     workspace: str, services: ServicesOf, hub: HubOf, since: Annotated[str, Query(max_length=40)] = ""
