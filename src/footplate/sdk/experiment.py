@@ -6,7 +6,6 @@ import importlib
 import json
 import operator
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
-from urllib.parse import quote
 
 from footplate.lazy import Deferred
 from footplate.sdk.display import notebooks
@@ -19,6 +18,7 @@ from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from urllib import parse
 
     from footplate.domain import records
     from footplate.domain.records import ExperimentView, RunView
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from footplate.sdk.tuning.config import HyperDriveConfig
     from footplate.sdk.workspace import Workspace
 else:
+    parse = Deferred("urllib.parse")
     records = Deferred("footplate.domain.records")
     interactive = Deferred("footplate.sdk.runs.interactive")
     groups = Deferred("footplate.sdk.submission.groups")
@@ -265,7 +266,7 @@ class Experiment(Tagged, ExperimentHandle):
         Returns:
             The address.
         """
-        where = quote(f"experiment == {json.dumps(self.name)}")
+        where = parse.quote(f"experiment == {json.dumps(self.name)}")
         return self.workspace.session.portal_url(self.workspace.id, f"runs?where={where}")
 
     def get_docs_url(self) -> str:
