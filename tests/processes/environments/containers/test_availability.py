@@ -20,7 +20,7 @@ from footplate.environments.containers.container_builder import ContainerBuilder
 from footplate.environments.containers.container_engine import ContainerEngine
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput
-from support.images import ENGINE
+from support.images import ENGINE, make_image
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -235,7 +235,9 @@ def test_arguments_that_footplate_sets_are_refused(python_image: str, tmp_path: 
 
 
 def test_from_lines_are_pinned_and_stages_are_not(python_image: str, tmp_path: Path) -> None:
-    text = f"FROM {python_image} AS first\nRUN echo a > /a\nFROM first\nRUN echo b > /b\n"
+    # An image of its own: once a test has pushed the shared one, it can be pinned by that registry.
+    unpushed = make_image(tmp_path, {}, "localhost/footplate-test-unpushed:1")
+    text = f"FROM {unpushed} AS first\nRUN echo a > /a\nFROM first\nRUN echo b > /b\n"
     spec = EnvironmentSpec(builder="container", options={"docker": {"base_dockerfile": text}})
     said = list[str]()
     lock = ContainerBuilder().lock(spec, ResolverSettings(tmp_path / "e"), said.append)
