@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from footplate.lazy import lazy_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "footplate.domain.tuning.sweeps": ("Constraint",),
