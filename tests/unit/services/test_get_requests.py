@@ -121,7 +121,9 @@ async def get(app: Any, path: str) -> int:
 
 
 def test_no_get_request_changes_the_store(house: House, names: dict[str, str]) -> None:
-    app = create_app(house.services, Hub(), None)
+    hub = Hub()
+    hub.close()  # so that the stream of changes ends
+    app = create_app(house.services, hub, None)
     templates = [path for path, operations in app.openapi()["paths"].items() if "get" in operations]
     before = dump(house.home)
     answers = {path: asyncio.run(get(app, path_for(path, names))) for path in templates}

@@ -16,6 +16,7 @@ from footplate.domain.records import FileView
 from footplate.errors import Unavailable
 from footplate.node.delivery.checkpoints import CheckpointSaver, restore
 from footplate.node.node_directory import NodeFolder
+from footplate.testing.waiting import wait_until
 
 HERE = [os.getpid()]
 
@@ -316,9 +317,14 @@ def test_files_are_saved_one_by_one_while_others_take_their_places(tmp_path: Pat
     node.saver.begin({})
     node.saver.start()
     step = 0
-    while server.published < 3:
+
+    def is_published_after_a_replacement() -> bool:
+        nonlocal step
         step += 1
         replace(node, "state.json", f"{step}" * 1000)
+        return server.published >= 3
+
+    wait_until(is_published_after_a_replacement, interval=0.005)
     node.saver.finish(trusts=False)
     assert node.at_server() == {"checkpoints/state.json": f"{step}" * 1000}
 
