@@ -81,6 +81,7 @@ def test_names_of_the_domain_have_one_address() -> None:
         f"{path.relative_to(ROOT)}:{node.lineno} {alias.name} from {node.module}"
         for folder in ("src", "packages", "tests", "scripts", "benchmarks", "examples")
         for path in (ROOT / folder).rglob("*.py")
+        if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)  # benchmarks/.venv
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("footplate.domain.")
         for alias in node.names
