@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import operator
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union, overload
 
@@ -17,6 +16,7 @@ from footplate.sdk.values.timestamps import utc_time
 from footplate.sdk.values.wrong_types import explained
 
 if TYPE_CHECKING:
+    import json
     from datetime import datetime
     from urllib import parse
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from footplate.sdk.tuning.config import HyperDriveConfig
     from footplate.sdk.workspace import Workspace
 else:
+    json = Deferred("json")
     parse = Deferred("urllib.parse")
     records = Deferred("footplate.domain.records")
     interactive = Deferred("footplate.sdk.runs.interactive")
