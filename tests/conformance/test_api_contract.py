@@ -170,6 +170,7 @@ ALLOWED = {
     "tests/unit/api": "tests of signed links",
     "tests/unit/server": "tests of the routes and of the guard",
     "tests/unit/client": "tests of the transport, against a server that knows no routes",
+    "tests/browser": "addresses of the page, not of the API",
     "tests/e2e/test_sdk_team.py": "the address that a user opens, not a request",
     "tests/unit/services/test_get_requests.py": "names a route that it walks",
     "tests/conformance/test_fuzzed_requests.py": "raw requests that no client would send",
