@@ -79,8 +79,10 @@ class BrowserRules:
         """Return what a browser sends to prove its session; None unless both parts are there."""
         headers = _headers(scope)
         secret = headers.get(SECRET_HEADER)
+        if not secret:  # as in all requests of agents and other programs
+            return None
         cookie = _cookies(headers.get("cookie", "")).get(self.cookie_name)
-        return SessionProof(cookie, secret) if cookie and secret else None
+        return SessionProof(cookie, secret) if cookie else None
 
 
 def with_headers(send: Send, headers: Mapping[str, str]) -> Send:

@@ -8,7 +8,7 @@ export interface LogLine {
 }
 
 // Colours and other control sequences of terminals, and hyperlinks (OSC 8), whose targets nobody would see.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the control characters
+// these are the control characters
 const CONTROL = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const ERROR = /^(Traceback \(most recent call last\)|[\w.]*(Error|Exception)\b)|\b(ERROR|FATAL|CRITICAL)\b/;
 

@@ -35,14 +35,14 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
       {run.outcome?.cause?.hint ? <p className="soft">hint: {run.outcome.cause.hint}</p> : null}
       <div className="phases" aria-hidden="true">
         {phases.map((phase, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: phases have no other identity, and are only added
+          // phases have no other identity, and are only added
           <i key={index} className={phase.mark} style={{ flexGrow: phase.seconds / (total || 1) }} />
         ))}
         {isOver(run) ? <i className={`end ${markOf(run)}`} /> : null}
       </div>
       <ul className="phase-names" aria-label="Phases">
         {phases.map((phase, index) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          // as above
           <li key={index}>
             {phase.name} {duration(phase.seconds)}
           </li>

@@ -65,7 +65,7 @@ function LogText({ run, file, find }: { run: string; file: FileView; find: strin
 
   if (error) return <ProblemNote error={error} />;
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    // a region that scrolls must be reachable by keyboard
     <div
       className="log"
       role="log"
