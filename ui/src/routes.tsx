@@ -1,5 +1,6 @@
 /** The addresses of the page. A view is in its address as a whole: copy it, and somebody else sees the same. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { parseRunSearch } from "./data/run/search";
 import { isSignedIn } from "./data/session";
 import { Shell } from "./parts/Shell";
 import { Home } from "./pages/Home";
@@ -13,15 +14,6 @@ export interface RunsSearch {
   selected?: string[];
   axis?: "step" | "time" | "relative";
   smoothing?: number;
-}
-
-export interface RunSearch {
-  tab?: "overview" | "charts" | "logs" | "hardware" | "files" | "story";
-  axis?: "step" | "time" | "relative";
-  smoothing?: number;
-  log?: boolean;
-  find?: string;
-  file?: string;
 }
 
 const root = createRootRoute();
@@ -53,7 +45,7 @@ const runs = createRoute({
 const run = createRoute({
   getParentRoute: () => signedIn,
   path: "/w/$workspace/runs/$run",
-  validateSearch: (search: Record<string, unknown>): RunSearch => search as RunSearch,
+  validateSearch: parseRunSearch,
   component: lazyRouteComponent(() => import("./pages/run/RunPage"), "RunPage"),
 });
 

@@ -21,6 +21,10 @@ class FilesApi(ApiNoun):
         query = {"offset": offset, "limit": limit}
         return self._download("/runs/{run}/files/{path}", query, run=run, path=path)
 
+    def archive(self, run: str, prefix: str = "") -> Iterator[bytes]:
+        """Yield the files of a run whose paths begin with `prefix` as a zip archive, piece by piece."""
+        return self._download("/runs/{run}/archive", {"prefix": prefix or None}, run=run)
+
     def add(
         self,
         run: str,

@@ -13,6 +13,7 @@ from footplate.domain.records import FileView, NodeState, RunRecord, Stage
 from footplate.domain.replies import CollectedGarbage
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.errors import Broken, Conflict, InvalidInput, NotFound
+from footplate.services.artifacts.archives import pack
 from footplate.services.artifacts.object_blobs import ObjectBlobs
 from footplate.services.artifacts.superseded import Collect, SupersededContents
 from footplate.services.orchestration import controller_table
@@ -76,6 +77,10 @@ class FileService:
             return self._read_log(run, file.path, offset, length)
         with self._naming(run, file):
             return self.read_blob(file.digest) if length == file.size else self._read_part(file.digest, offset, length)
+
+    def archive(self, run: str, prefix: str) -> Iterator[bytes]:
+        """Return the files under `prefix` as a zip archive, made while it is read."""
+        return pack(self.list(run, prefix), lambda file: self.read(run, file))
 
     def _is_elsewhere(self, digest: str) -> bool:
         """Whether the content is only in the object store."""

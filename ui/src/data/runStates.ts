@@ -53,6 +53,7 @@ export function sentence(run: RunView, now: number): string {
 function causeText(run: RunView): string {
   const cause = run.outcome?.cause;
   if (!cause) return "no cause was recorded.";
+  if (cause.rank != null && cause.message.startsWith(`rank ${cause.rank} `)) return cause.message;
   const where = [
     cause.rank == null ? null : `rank ${cause.rank}`,
     cause.node == null || (run.nodes ?? []).length < 2 ? null : `on node ${cause.node}`,

@@ -49,6 +49,13 @@ def read_file(
     return StreamingResponse(chunks, media_type="application/octet-stream", headers=headers)
 
 
+@router.get("/runs/{run}/archive", Right.READ_RUNS, response_class=StreamingResponse, responses=BYTES_OUT)
+def read_archive(run: str, services: ServicesOf, prefix: FilePrefix) -> Response:
+    """Return the files of a run whose paths begin with `prefix` as a zip archive."""
+    chunks = services.files.archive(run, prefix)
+    return StreamingResponse(chunks, media_type="application/octet-stream")
+
+
 @router.post("/runs/{run}/files", Right.CHANGE_RUNS, AddedFiles)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     """Give names in the run to blobs that are in the store. A repeated `key` changes nothing.

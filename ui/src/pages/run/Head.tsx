@@ -1,13 +1,12 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { cancelRun, changeRun, restartRun } from "../../api/sdk.gen";
 import type { RunView } from "../../api/types.gen";
 import { duration } from "../../data/format";
 import { story as storyQuery } from "../../data/queries";
 import { isOver, markOf, phasesOf, sentence } from "../../data/runStates";
-import { ProblemNote } from "../../parts/ProblemNote";
 import { StateMark } from "../../parts/StateMark";
 import { useNow } from "../../parts/useNow";
+import { Actions } from "./actions/Actions";
 
 /** The name of a run, what is happening in one sentence, its phases as a bar, and what can be done. */
 export function Head({ run, workspace }: { run: RunView; workspace: string }) {
@@ -27,7 +26,7 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
         <StateMark mark={markOf(run)} />
         <h1>{run.display_name || run.id}</h1>
         <code className="faint">{run.id}</code>
-        <Actions run={run} />
+        <Actions run={run} workspace={workspace} />
       </div>
       <p className="sentence" aria-live="polite">
         {sentence(run, now)}
@@ -49,34 +48,5 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
         ))}
       </ul>
     </header>
-  );
-}
-
-function Actions({ run }: { run: RunView }) {
-  const queries = useQueryClient();
-  const done = () => queries.invalidateQueries({ queryKey: ["run", run.id] });
-  const path = { run: run.id };
-  const cancel = useMutation({ mutationFn: () => cancelRun({ path, body: { reason: "canceled on the page" } }), onSettled: done });
-  const restart = useMutation({ mutationFn: () => restartRun({ path, body: { attempt: run.attempt + 1 } }), onSettled: done });
-  const archive = useMutation({ mutationFn: () => changeRun({ path, body: { archived: run.archived == null } }), onSettled: done });
-  const error = cancel.error ?? restart.error ?? archive.error;
-  return (
-    <div className="actions">
-      {isOver(run) ? (
-        <button type="button" onClick={() => archive.mutate()}>
-          {run.archived == null ? "Archive" : "Restore"}
-        </button>
-      ) : (
-        <button type="button" onClick={() => cancel.mutate()} disabled={cancel.isPending}>
-          Cancel
-        </button>
-      )}
-      {run.status === "Failed" || run.status === "Canceled" ? (
-        <button type="button" className="main" onClick={() => restart.mutate()} disabled={restart.isPending}>
-          Restart
-        </button>
-      ) : null}
-      {error ? <ProblemNote error={error} /> : null}
-    </div>
   );
 }

@@ -5,7 +5,7 @@ import { bytes } from "../../data/format";
 import { type LogLine, linesOf } from "../../data/logLines";
 import { files as filesQuery, readFile } from "../../data/queries";
 import { ProblemNote } from "../../parts/ProblemNote";
-import type { RunSearch } from "../../routes";
+import type { RunSearch } from "../../data/run/search";
 import { saveFile } from "./saveFile";
 
 const LOGS = /^(azureml-logs|user_logs|system_logs|logs)\//;
@@ -14,11 +14,11 @@ const PAGE = 256 * 1024;
 interface Props {
   run: RunView;
   search: RunSearch;
-  onChange: (part: Partial<RunSearch>) => void;
+  change: (part: Partial<RunSearch>) => void;
 }
 
 /** The logs of all ranks and of the system: the end first, earlier parts on request, live while the run runs. */
-export function Logs({ run, search, onChange }: Props) {
+export function Logs({ run, search, change }: Props) {
   const { data: files = [] } = useQuery(filesQuery(run.id));
   const logs = files.filter((file) => LOGS.test(file.path));
   const chosen = logs.find((file) => file.path === search.file) ?? logs.find((file) => file.path.includes("std_log")) ?? logs[0];
@@ -26,7 +26,7 @@ export function Logs({ run, search, onChange }: Props) {
   return (
     <div className="page">
       <div className="tools">
-        <select aria-label="Log" value={chosen.path} onChange={(event) => onChange({ file: event.target.value })}>
+        <select aria-label="Log" value={chosen.path} onChange={(event) => change({ file: event.target.value })}>
           {logs.map((file) => (
             <option key={file.path} value={file.path}>
               {file.path}
@@ -34,13 +34,13 @@ export function Logs({ run, search, onChange }: Props) {
           ))}
         </select>
         <span className="soft">{bytes(chosen.size)}</span>
-        <input aria-label="Find in this log" placeholder="Find" value={search.find ?? ""} onChange={(event) => onChange({ find: event.target.value || undefined })} />
+        <input aria-label="Find in this log" placeholder="Find" value={search.query ?? ""} onChange={(event) => change({ query: event.target.value || undefined })} />
         <span className="space" />
         <button type="button" onClick={() => saveFile(run.id, chosen.path)}>
           Download
         </button>
       </div>
-      <LogText key={chosen.path} run={run.id} file={chosen} find={search.find ?? ""} />
+      <LogText key={chosen.path} run={run.id} file={chosen} find={search.query ?? ""} />
     </div>
   );
 }

@@ -1,26 +1,38 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../api/types.gen";
-import { metric } from "../../data/format";
 import { children as childrenQuery, metricSummary } from "../../data/queries";
 import { markOf, shortState } from "../../data/runStates";
-import { CopyButton } from "../../parts/CopyButton";
 import { StateMark } from "../../parts/StateMark";
-import { Time } from "../../parts/Time";
-import type { RunSearch } from "../../routes";
-import { ChartGrid } from "./ChartGrid";
+import { ChartCard } from "./charts/ChartCard";
+import { Facts } from "./facts/Facts";
+import type { RunPart } from "./part";
 
 const MOST_CHARTS = 4;
 
 /** Why it failed, the first charts, and the facts. */
-export function Overview({ run, workspace, search }: { run: RunView; workspace: string; search: RunSearch }) {
+export function Overview(part: RunPart) {
+  const { run, workspace, search } = part;
   const { data: summary = [] } = useQuery(metricSummary(run.id));
   const names = summary.filter((each) => !each.system && each.kind === "scalar").map((each) => each.name);
+  const pinned = names.filter((name) => search.pinned?.includes(name));
+  const first = [...pinned, ...names.filter((name) => !pinned.includes(name))].slice(0, Math.max(MOST_CHARTS, pinned.length));
   return (
     <div className="columns">
       <div>
         <Failure run={run} />
-        <ChartGrid run={run} workspace={workspace} names={names.slice(0, MOST_CHARTS)} search={search} />
+        <div className="charts">
+          {first.map((name) => (
+            <ChartCard key={name} part={part} name={name} />
+          ))}
+        </div>
+        {names.length > first.length ? (
+          <p className="soft more">
+            <Link to="." search={(before) => ({ ...before, tab: "charts" as const })}>
+              All {names.length.toLocaleString("en")} charts
+            </Link>
+          </p>
+        ) : null}
         {run.has_children ? <Children run={run} workspace={workspace} /> : null}
         {(run.warnings ?? []).map((warning) => (
           <p className="note waiting" key={warning}>
@@ -28,7 +40,7 @@ export function Overview({ run, workspace, search }: { run: RunView; workspace: 
           </p>
         ))}
       </div>
-      <Facts run={run} metrics={summary.filter((each) => !each.system).map((each) => [each.name, metric(each.last)])} />
+      <Facts run={run} summary={summary} />
     </div>
   );
 }
@@ -65,65 +77,6 @@ function Children({ run, workspace }: { run: RunView; workspace: string }) {
           </li>
         ))}
       </ul>
-    </section>
-  );
-}
-
-function Facts({ run, metrics }: { run: RunView; metrics: [string, string][] }) {
-  const command = [run.spec?.program?.script, ...(run.spec?.program?.arguments ?? [])].filter(Boolean).join(" ");
-  const facts: [string, string][] = [
-    ["experiment", run.experiment],
-    ["by", run.created_by ?? ""],
-    ["target", run.target ?? ""],
-    ["attempt", run.attempt > 1 ? String(run.attempt) : ""],
-    ["command", command],
-    ["code", run.snapshot?.slice(0, 12) ?? ""],
-    ["environment", run.lock?.slice(0, 12) ?? ""],
-  ];
-  return (
-    <aside className="facts">
-      <Table title="Summary" rows={metrics} />
-      <Table title="Parameters" rows={Object.entries(run.parameters ?? {})} />
-      <Table title="Run" rows={facts.filter(([, value]) => value)}>
-        <tr>
-          <th scope="row">created</th>
-          <td>
-            <Time time={run.created} />
-          </td>
-        </tr>
-      </Table>
-      <Table title="Tags" rows={Object.entries(run.tags ?? {}).map(([name, value]) => [name, value ?? ""])} />
-      {run.description ? (
-        <section className="card">
-          <h2>Notes</h2>
-          <p className="text">{run.description}</p>
-        </section>
-      ) : null}
-      <section className="card">
-        <h2>Copy</h2>
-        <pre>footplate runs show {run.id}</pre>
-        <CopyButton text={`footplate runs show ${run.id}`} />
-      </section>
-    </aside>
-  );
-}
-
-function Table({ title, rows, children }: { title: string; rows: [string, string][]; children?: React.ReactNode }) {
-  if (rows.length === 0) return null;
-  return (
-    <section className="card">
-      <h2>{title}</h2>
-      <table className="pairs">
-        <tbody>
-          {rows.map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>{value}</td>
-            </tr>
-          ))}
-          {children}
-        </tbody>
-      </table>
     </section>
   );
 }

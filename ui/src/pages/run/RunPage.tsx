@@ -1,18 +1,29 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 import { useChanges } from "../../data/changes";
 import { run as runQuery } from "../../data/queries";
+import { type RunSearch, TABS, type Tab } from "../../data/run/search";
 import { ProblemNote } from "../../parts/ProblemNote";
-import type { RunSearch } from "../../routes";
-import { Charts } from "./Charts";
-import { Files } from "./Files";
 import { Head } from "./Head";
-import { Logs } from "./Logs";
 import { Overview } from "./Overview";
-import { Story } from "./Story";
+import type { RunPart } from "./part";
+import "./run.css";
 
 const route = getRouteApi("/signed-in/w/$workspace/runs/$run");
-const TABS = ["overview", "charts", "logs", "hardware", "files", "story"] as const;
+
+/** Each part loads when it is opened. */
+const PARTS: Record<Tab, React.ComponentType<RunPart>> = {
+  overview: Overview,
+  charts: lazy(() => import("./Charts").then((module) => ({ default: module.Charts }))),
+  logs: lazy(() => import("./Logs").then((module) => ({ default: module.Logs }))),
+  hardware: lazy(() => import("./Hardware").then((module) => ({ default: module.Hardware }))),
+  files: lazy(() => import("./Files").then((module) => ({ default: module.Files }))),
+  code: lazy(() => import("./Code").then((module) => ({ default: module.Code }))),
+  environment: lazy(() => import("./Environment").then((module) => ({ default: module.Environment }))),
+  data: lazy(() => import("./Data").then((module) => ({ default: module.Data }))),
+  story: lazy(() => import("./Story").then((module) => ({ default: module.Story }))),
+};
 
 export function RunPage() {
   const { workspace, run: id } = route.useParams();
@@ -21,10 +32,11 @@ export function RunPage() {
   useChanges(workspace);
   const { data: run, error } = useQuery(runQuery(id));
   const tab = search.tab ?? "overview";
-  const change = (part: Partial<RunSearch>) => navigate({ search: (before: RunSearch) => ({ ...before, ...part }), replace: true });
+  const change = (part: Partial<RunSearch>) => void navigate({ search: (before: RunSearch) => ({ ...before, ...part }), replace: true, resetScroll: false });
 
   if (error && !run) return <ProblemNote error={error} />;
   if (!run) return null;
+  const Part = PARTS[tab];
   return (
     <>
       <Head run={run} workspace={workspace} />
@@ -33,7 +45,7 @@ export function RunPage() {
           <Link
             key={each}
             to="."
-            search={(before: RunSearch) => ({ ...before, tab: each === "overview" ? undefined : each })}
+            search={(before: RunSearch) => searchOf(before, each)}
             className={each === tab ? "on" : undefined}
             aria-current={each === tab ? "page" : undefined}
           >
@@ -41,12 +53,14 @@ export function RunPage() {
           </Link>
         ))}
       </nav>
-      {tab === "overview" ? <Overview run={run} workspace={workspace} search={search} /> : null}
-      {tab === "charts" ? <Charts run={run} workspace={workspace} search={search} onChange={change} /> : null}
-      {tab === "hardware" ? <Charts run={run} workspace={workspace} search={search} onChange={change} system /> : null}
-      {tab === "logs" ? <Logs run={run} search={search} onChange={change} /> : null}
-      {tab === "files" ? <Files run={run} search={search} onChange={change} /> : null}
-      {tab === "story" ? <Story run={run} /> : null}
+      <Suspense fallback={null}>
+        <Part run={run} workspace={workspace} search={search} change={change} />
+      </Suspense>
     </>
   );
+}
+
+/** Another part keeps the view of the charts; a file belongs to the part that opened it. */
+function searchOf(before: RunSearch, tab: Tab): RunSearch {
+  return { ...before, tab: tab === "overview" ? undefined : tab, file: undefined, line: undefined };
 }
