@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 from footplate.api.base import ApiNoun
 from footplate.domain.records import WorkspaceView
+from footplate.domain.replies import SavedView
 from footplate.domain.targets import LOCAL
 
 
@@ -44,3 +45,15 @@ class WorkspacesApi(ApiNoun):
     def delete(self, workspace: str, force: bool = False) -> None:
         """Delete a workspace that is empty; with `force`, everything in it too."""
         self._send("DELETE", "/workspaces/{workspace}", {"force": force or None}, workspace=workspace)
+
+    def views(self, workspace: str) -> Iterator[SavedView]:
+        """Yield the saved views of the page's table of runs."""
+        return self._items(SavedView, "/workspaces/{workspace}/views", workspace=workspace)
+
+    def save_view(self, workspace: str, name: str, search: Mapping[str, Any]) -> SavedView:
+        """Save a view; one of the same name is replaced. `search` is what the page's address holds."""
+        path = "/workspaces/{workspace}/views/{name}"
+        return self._put(SavedView, path, {"search": dict(search)}, workspace=workspace, name=name)
+
+    def delete_view(self, workspace: str, name: str) -> None:
+        self._send("DELETE", "/workspaces/{workspace}/views/{name}", workspace=workspace, name=name)

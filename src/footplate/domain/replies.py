@@ -60,6 +60,15 @@ class RunCount:
 
 
 @dataclass(frozen=True)
+class SavedView:
+    """A view of the table of runs under a name. `search` is what the page's address holds."""
+
+    name: str
+    search: Dict[str, Any]
+    modified: float
+
+
+@dataclass(frozen=True)
 class AgentTool:
     """The archive of a package that an agent on another machine imports."""
 

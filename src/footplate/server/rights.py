@@ -46,7 +46,7 @@ class Right(Enum):
         Reach.WORKSPACE,
     )
     CHANGE_WORKSPACE = (
-        "change datastores, computes and environments, delete runs, models, datasets and experiments",
+        "change datastores, computes, environments and saved views, delete runs, models, datasets and experiments",
         Reach.NOTHING,
     )
     MANAGE_SERVICES = ("deploy, change and delete web services, read their keys", Reach.NOTHING)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import uuid
+from typing import Any
 
 from footplate.domain.records import ExperimentView, WorkspaceView
+from footplate.domain.replies import SavedView
 from footplate.domain.specs import check_experiment_name
 from footplate.domain.targets import LOCAL
 from footplate.errors import Conflict, InvalidInput
 from footplate.storage import Storage
 
 _NAME = re.compile(r"[a-zA-Z0-9][\w\-]{2,32}", re.ASCII)
+
+LONGEST_VIEW_NAME = 100
+LARGEST_VIEW = 20_000
+MOST_VIEWS = 200
 
 
 class WorkspaceService:
@@ -54,6 +61,27 @@ class WorkspaceService:
     def delete(self, workspace: str, force: bool = False) -> None:
         """Delete a workspace that is empty, or with `force` everything in it too."""
         self._store.workspace_deletion.delete(workspace, self._store.workspaces.get(workspace).name, force)
+
+    def views(self, workspace: str) -> list[SavedView]:
+        self._store.workspaces.get(workspace)
+        return self._store.workspaces.views(workspace)
+
+    def save_view(self, workspace: str, name: str, search: dict[str, Any]) -> SavedView:
+        """Keep a view of the table of runs under a name, for everybody in the workspace."""
+        if not name.strip() or len(name) > LONGEST_VIEW_NAME:
+            raise InvalidInput(
+                f"{name[:LONGEST_VIEW_NAME]!r} cannot be the name of a view", f"use 1 to {LONGEST_VIEW_NAME} characters"
+            )
+        if len(json.dumps(search)) > LARGEST_VIEW:
+            raise InvalidInput(f"the view {name!r} is larger than {LARGEST_VIEW:,} characters", "show fewer columns")
+        if len([view for view in self.views(workspace) if view.name != name]) >= MOST_VIEWS:
+            raise InvalidInput(f"the workspace has {MOST_VIEWS} views already", "delete some that nobody uses")
+        view = SavedView(name, search, time.time())
+        self._store.workspaces.save_view(workspace, view)
+        return view
+
+    def delete_view(self, workspace: str, name: str) -> None:
+        self._store.workspaces.delete_view(workspace, name)
 
     def ensure_experiment(self, workspace: str, name: str) -> ExperimentView:
         check_experiment_name(name)

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0014"
+HEAD = "0015"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -51,6 +51,15 @@ workspaces = Table(
     Column("friendly_name", SafeText),
     Column("tags", Json, nullable=False),
     UniqueConstraint("subscription_id", "resource_group", "name"),
+)
+
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("search", Json, nullable=False),
+    Column("modified", Double, nullable=False),
 )
 
 experiments = Table(

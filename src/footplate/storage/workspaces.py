@@ -6,13 +6,14 @@ import builtins
 import uuid
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, exists, insert, select, update
 
 from footplate.domain.codec import to_json
 from footplate.domain.records import ExperimentView, WorkspaceView
+from footplate.domain.replies import SavedView
 from footplate.errors import Conflict, NotFound
 from footplate.storage.database import Database
-from footplate.storage.schema import experiments, runs, workspaces
+from footplate.storage.schema import experiments, runs, saved_views, workspaces
 
 _WORKSPACE = select(workspaces).where(workspaces.c.id == bindparam("workspace"))
 _EXPERIMENT = select(experiments).where(
@@ -54,6 +55,26 @@ class Workspaces:
         with self._database.read() as connection:
             rows = connection.execute(select(workspaces).where(*conditions).order_by(workspaces.c.created))
             return [WorkspaceView(**row) for row in rows.mappings()]
+
+    def save_view(self, workspace: str, view: SavedView) -> None:
+        """Keep a view of the table of runs; one of the same name is replaced."""
+        c = saved_views.c
+        with self._database.write() as connection:
+            connection.execute(delete(saved_views).where(c.workspace == workspace, c.name == view.name))
+            connection.execute(insert(saved_views).values(workspace=workspace, **to_json(view)))
+
+    def views(self, workspace: str) -> list[SavedView]:
+        c = saved_views.c
+        with self._database.read() as connection:
+            rows = connection.execute(select(saved_views).where(c.workspace == workspace).order_by(c.name))
+            return [SavedView(row.name, row.search, row.modified) for row in rows]
+
+    def delete_view(self, workspace: str, name: str) -> None:
+        c = saved_views.c
+        with self._database.write() as connection:
+            deleted = connection.execute(delete(saved_views).where(c.workspace == workspace, c.name == name))
+        if deleted.rowcount == 0:
+            raise NotFound(f"there is no view {name!r}", "the page lists the views above the table of runs")
 
 
 class Experiments:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import Response
 
 from footplate.domain.records import WorkspaceView
+from footplate.domain.replies import SavedView
 from footplate.domain.targets import LOCAL
 from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
@@ -20,6 +23,10 @@ class NewWorkspace(Body):
     friendly_name: str | None = None
     tags: dict[str, str | None] = {}
     if_exists: str = "refuse"
+
+
+class ViewContent(Body):
+    search: dict[str, Any]
 
 
 @router.post("/workspaces", Right.CREATE_WORKSPACES, WorkspaceView)
@@ -51,3 +58,21 @@ def get_workspace(workspace: str, services: ServicesOf) -> Response:
 def delete_workspace(workspace: str, services: ServicesOf, force: bool = False) -> None:
     """Delete a workspace that is empty; with `force`, everything in it too."""
     services.workspaces.delete(workspace, force)
+
+
+@router.get("/workspaces/{workspace}/views", Right.READ_WORKSPACE, Page(SavedView))
+def list_views(workspace: str, services: ServicesOf) -> Response:
+    """List the saved views of the page's table of runs, by name."""
+    return answer_list(services.workspaces.views(workspace))
+
+
+@router.put("/workspaces/{workspace}/views/{name}", Right.CHANGE_WORKSPACE, SavedView)
+def save_view(workspace: str, name: str, body: ViewContent, services: ServicesOf) -> Response:
+    """Save a view of the page's table of runs; one of the same name is replaced."""
+    return answer(services.workspaces.save_view(workspace, name, body.search))
+
+
+@router.delete("/workspaces/{workspace}/views/{name}", Right.CHANGE_WORKSPACE, status_code=204)
+def delete_view(workspace: str, name: str, services: ServicesOf) -> None:
+    """Delete a saved view."""
+    services.workspaces.delete_view(workspace, name)

@@ -37,6 +37,7 @@ from footplate.storage.schema import (
     run_labels,
     run_specs,
     runs,
+    saved_views,
     secrets,
     series,
     story,
@@ -48,7 +49,7 @@ _BATCH = 500
 _OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_specs)
 _OF_WORKSPACES = (
     models, model_versions, datasets, dataset_versions, environments, environment_labels, computes, secrets, datastores,
-    default_datastores, experiments,
+    default_datastores, experiments, saved_views,
 )  # fmt: skip
 
 
