@@ -8,7 +8,15 @@ from footplate.api.base import ApiNoun
 from footplate.domain.codec import to_json
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
+from footplate.domain.replies import (
+    DeletedRuns,
+    FieldName,
+    FieldValue,
+    HeartbeatReply,
+    RunCount,
+    RunGroup,
+    RunProgress,
+)
 from footplate.domain.specs import RunSpec
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -46,7 +54,7 @@ class RunsApi(ApiNoun):
 
         `prefix`: the beginning of the id. `tag`, `property`: `key` or `key=value`, where `=` and `%` in a key are
         written `%3D` and `%25`. `parent`: an id, none or any. `where`: a filter (`domain.runs.run_filter`). `show`: the
-        metrics whose last values to return; `*` for all. `order`: created or metric:NAME. `limit`: size of a page.
+        metrics whose last values to return; `*` for all. `order`: a field as in a filter. `limit`: size of a page.
         """
         query = {
             "experiment": experiment, "prefix": prefix, "type": type, "status": status, "tag": tag,
@@ -73,14 +81,73 @@ class RunsApi(ApiNoun):
         metric_max: Optional[float] = None,
         archived: Optional[bool] = None,
         where: Optional[str] = None,
+        up_to: Optional[int] = None,
     ) -> RunCount:
-        """Count the runs that `list` yields with the same filters, up to a limit of the server."""
+        """Count the runs that `list` yields with the same filters, up to a limit, of 10,000 by default."""
         query = {
             "experiment": experiment, "prefix": prefix, "type": type, "status": status, "tag": tag,
             "property": property, "parent": parent, "ancestor": ancestor, "metric": metric, "metric_min": metric_min,
-            "metric_max": metric_max, "archived": archived, "where": where,
+            "metric_max": metric_max, "archived": archived, "where": where, "up_to": up_to,
         }  # fmt: skip
         return self._get(RunCount, "/workspaces/{workspace}/runs/count", query, workspace=workspace)
+
+    def names(
+        self,
+        workspace: str,
+        kind: str,
+        *,
+        prefix: str = "",
+        experiment: Optional[str] = None,
+        limit: Optional[int] = None,
+    ) -> Iterator[FieldName]:
+        """Yield names of `metrics`, `params`, `tags` or `properties` that runs have, in alphabetical order."""
+        query = {"kind": kind, "prefix": prefix or None, "experiment": experiment, "limit": limit}
+        return self._items(FieldName, "/workspaces/{workspace}/runs/names", query, workspace=workspace)
+
+    def values(
+        self,
+        workspace: str,
+        field: str,
+        *,
+        prefix: str = "",
+        experiment: Optional[str] = None,
+        limit: Optional[int] = None,
+    ) -> Iterator[FieldValue]:
+        """Yield values of a field such as `tags.model`, most frequent first, among the newest runs."""
+        query = {"field": field, "prefix": prefix or None, "experiment": experiment, "limit": limit}
+        return self._items(FieldValue, "/workspaces/{workspace}/runs/values", query, workspace=workspace)
+
+    def groups(
+        self,
+        workspace: str,
+        by: str,
+        *,
+        show: Sequence[str] = (),
+        limit: Optional[int] = None,
+        experiment: Optional[str] = None,
+        prefix: Optional[str] = None,
+        type: Optional[str] = None,
+        status: Sequence[str] = (),
+        tag: Sequence[str] = (),
+        property: Sequence[str] = (),
+        parent: Optional[str] = None,
+        ancestor: Optional[str] = None,
+        metric: Optional[str] = None,
+        metric_min: Optional[float] = None,
+        metric_max: Optional[float] = None,
+        archived: Optional[bool] = None,
+        where: Optional[str] = None,
+    ) -> Iterator[RunGroup]:
+        """Yield groups of the runs that `list` yields with the same filters, by a field such as `params.lr`.
+
+        `show`: the metrics whose last values are summarized for each group.
+        """
+        query = {
+            "by": by, "show": show, "limit": limit, "experiment": experiment, "prefix": prefix, "type": type,
+            "status": status, "tag": tag, "property": property, "parent": parent, "ancestor": ancestor,
+            "metric": metric, "metric_min": metric_min, "metric_max": metric_max, "archived": archived, "where": where,
+        }  # fmt: skip
+        return self._items(RunGroup, "/workspaces/{workspace}/runs/groups", query, workspace=workspace)
 
     def get(
         self, run: str, *, version: Optional[int] = None, wait: Optional[float] = None, until: Optional[str] = None

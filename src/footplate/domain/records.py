@@ -137,7 +137,7 @@ class StoryLine:
 class RunView:
     """A run as the API returns it.
 
-    In lists, `spec` is null, and `metrics` has the last values of the requested metrics.
+    In lists, `spec` is null, `metrics` has the last values of the requested metrics, and `ranges` their extremes.
     """
 
     id: str
@@ -173,6 +173,7 @@ class RunView:
     archived: Optional[float] = None
     spec: Optional[RunSpec] = None
     metrics: Dict[str, Any] = field(default_factory=lambda: {})
+    ranges: Dict[str, Tuple[Optional[float], Optional[float]]] = field(default_factory=lambda: {})
 
 
 @dataclass(frozen=True)

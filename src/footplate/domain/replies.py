@@ -69,6 +69,41 @@ class SavedView:
 
 
 @dataclass(frozen=True)
+class FieldName:
+    """The name of a metric, parameter, tag or property that runs of the workspace have."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class FieldValue:
+    """A value of a field, and how many of the newest runs have it."""
+
+    value: str
+    runs: int
+
+
+@dataclass(frozen=True)
+class MetricSpread:
+    """The last values of a metric in a group of runs; `runs` counts those that are numbers."""
+
+    runs: int
+    min: float
+    mean: float
+    max: float
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs with the same value of a field, or without one. `newest` is when the newest was created."""
+
+    value: Optional[str]
+    runs: int
+    newest: float
+    metrics: Dict[str, MetricSpread] = field(default_factory=lambda: {})
+
+
+@dataclass(frozen=True)
 class AgentTool:
     """The archive of a package that an agent on another machine imports."""
 

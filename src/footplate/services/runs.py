@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import time
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from footplate import environments
 from footplate.domain.codec import to_json
 from footplate.domain.orders import Cause
 from footplate.domain.records import RunRecord, RunView, Stage, StoryLine
-from footplate.domain.replies import DeletedRuns, RunCount
+from footplate.domain.replies import DeletedRuns, FieldName, FieldValue, RunCount, RunGroup
 from footplate.domain.runs import events, run_status
 from footplate.domain.runs.run_kinds import kind_of
 from footplate.domain.specs import EnvironmentSpec, RunSpec, check_run_id, check_spec
@@ -141,8 +142,23 @@ class RunService:
         views, cursor = self._store.runs.list(query)
         return [with_waiting(v, self._orchestrator.waiting(v.id)) for v in views], cursor
 
-    def count(self, query: RunQuery) -> RunCount:
-        return self._store.runs.count(query)
+    def count(self, query: RunQuery, up_to: int) -> RunCount:
+        return self._store.runs.count(query, up_to)
+
+    def field_names(
+        self, workspace: str, kind: str, experiment: str | None, prefix: str, limit: int
+    ) -> builtins.list[FieldName]:
+        self._store.workspaces.get(workspace)
+        return self._store.run_fields.names(workspace, kind, experiment, prefix, limit)
+
+    def field_values(
+        self, workspace: str, field: str, experiment: str | None, prefix: str, limit: int
+    ) -> builtins.list[FieldValue]:
+        self._store.workspaces.get(workspace)
+        return self._store.run_fields.values(workspace, field, experiment, prefix, limit)
+
+    def groups(self, query: RunQuery, by: str, limit: int) -> builtins.list[RunGroup]:
+        return self._store.run_fields.groups(query, by, limit)
 
     def story(self, run: str) -> list[StoryLine]:
         record = self._store.runs.record(run)

@@ -36,7 +36,7 @@ from footplate.storage.database import Database, new_key
 from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.queries import run_statements as statements
-from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find
+from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find, matching
 from footplate.storage.recent_records import RecentRecords
 from footplate.storage.run_files import copy_outputs
 from footplate.storage.run_keys import RunKeys, no_such_run
@@ -192,11 +192,15 @@ class Runs:
             keys, cursor = find(connection, query)
             return _with_metrics(connection, keys, _views(connection, keys), query.metrics), cursor
 
-    def count(self, query: RunQuery) -> RunCount:
-        """Count the runs of all pages, up to the size of the largest page: counting a million takes seconds."""
+    def count(self, query: RunQuery, up_to: int = LARGEST_PAGE) -> RunCount:
+        """Count the runs of all pages, up to a limit: counting a million takes seconds."""
         with self._database.read() as connection:
-            keys, cursor = find(connection, replace(query, limit=LARGEST_PAGE, cursor=None))
-        return RunCount(len(keys), cursor is not None)
+            conditions = matching(connection, query)
+            if conditions is None:
+                return RunCount(0, False)
+            some = select(runs.c.key).where(*conditions).limit(up_to + 1).subquery()
+            count = connection.execute(select(func.count()).select_from(some)).scalar_one()
+        return RunCount(min(count, up_to), count > up_to)
 
     def children(self, id: str, recursive: bool = False) -> builtins.list[RunView]:
         """Return all children, oldest first."""
@@ -377,12 +381,17 @@ def _with_metrics(
         return views
     c = series.c
     metrics: dict[int, dict[str, Any]] = {}
+    ranges: dict[int, dict[str, Any]] = {}
     where = [c.run.in_(keys), c.system == false()]
     if EVERY_METRIC not in names:
         where.append(c.name.in_(names))
-    for run, name, last in connection.execute(select(c.run, c.name, c.last).where(*where)):
+    for run, name, last, *extremes in connection.execute(select(c.run, c.name, c.last, c.min, c.max).where(*where)):
         metrics.setdefault(run, {})[name] = last
-    return [replace(view, metrics=metrics.get(key, {})) for key, view in zip(keys, views, strict=True)]
+        ranges.setdefault(run, {})[name] = tuple(extremes)
+    return [
+        replace(view, metrics=metrics.get(key, {}), ranges=ranges.get(key, {}))
+        for key, view in zip(keys, views, strict=True)
+    ]
 
 
 def _add_lines(connection: Connection, key: int, lines: builtins.list[StoryLine], last: int) -> int:

@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0015"
+HEAD = "0016"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -119,6 +119,8 @@ runs = Table(
     Index("runs_of_workspace_by_parent", "workspace", "parent", "key"),
     Index("runs_by_status", "experiment", "status", "parent", "key"),
     Index("runs_by_type", "experiment", "type", "parent", "key"),
+    Index("runs_by_start", "workspace", "started", "key"),
+    Index("runs_by_end", "workspace", "ended", "key"),
     Index("runs_by_stage", "stage", "workspace", "target", "ended"),
 )
 
@@ -152,6 +154,7 @@ run_labels = Table(
     Column("experiment", key(), nullable=False),
     Column("number", Double),  # the value, if it spells a number
     Index("run_labels_by_value", "experiment", "kind", "name", "head", "run"),
+    Index("run_labels_in_order", "kind", "name", "number", "head", "run"),
 )
 
 files = Table(
@@ -195,6 +198,8 @@ series = Table(
     Column("max", Double),
     Index("series_of_experiment", "experiment", "name", "rank", "run"),
     Index("series_by_name", "name", "rank", "run"),
+    Index("series_by_min", "name", "min", "run"),
+    Index("series_by_max", "name", "max", "run"),
 )
 
 models = Table(

@@ -16,6 +16,7 @@ from footplate.storage.lineage import LineageTable
 from footplate.storage.logs import Logs
 from footplate.storage.models import Models
 from footplate.storage.object_records import ObjectRecords
+from footplate.storage.queries.run_fields import RunFields
 from footplate.storage.registry import Computes, Endpoints, Environments, Locks
 from footplate.storage.run_files import RunFiles
 from footplate.storage.run_keys import RunKeys
@@ -38,6 +39,7 @@ class Storage:
         self.workspaces = Workspaces(database)
         self.experiments = Experiments(database)
         self.runs = Runs(database, keys)
+        self.run_fields = RunFields(database)
         self.files = RunFiles(database, keys)
         self.logs = Logs(home, keys)
         self.metrics = Metrics(home, database, keys)

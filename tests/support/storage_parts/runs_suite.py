@@ -13,7 +13,7 @@ import pytest
 
 from footplate.domain.orders import Cause, Program
 from footplate.domain.records import NodeRecord, NodeState, Outcome, RunView, Stage, StoryLine, Waiting
-from footplate.domain.replies import RunCount
+from footplate.domain.replies import FieldName, FieldValue, MetricSpread, RunCount
 from footplate.domain.runs import run_status
 from footplate.domain.scaling import Stay
 from footplate.domain.specs import Distribution
@@ -378,13 +378,74 @@ class RunListTests(StorageFixtures):
         def found(**query: Any) -> list[str]:
             return ids(many.runs.list(RunQuery(WORKSPACE, order="metric:loss", **query)))
 
-        assert found() == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5", "r-0"]
-        assert found(ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-0", "r-5"]
+        assert found(metric="loss") == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5", "r-0"]
+        assert found(metric="loss", ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-0", "r-5"]
         assert found(experiment="steam", status=("Running",)) == ["r-7", "r-4", "r-5"]
         assert found(metric="loss", metric_min=1.0) == ["r-7", "r-9", "r-10", "r-4"]
-        assert found(tags=(("even", "True"),)) == ["r-10", "r-4", "r-6", "r-0"]
+        assert found(tags=(("even", "True"),)) == ["r-10", "r-4", "r-6", "r-0", "r-8"]
 
-    @pytest.mark.parametrize("order", ["created", "metric:loss"])
+    def test_runs_without_the_value_come_last_both_ways(self, many: Storage) -> None:
+        def found(**query: Any) -> list[str]:
+            return ids(many.runs.list(RunQuery(WORKSPACE, order="metrics.loss", **query)))
+
+        assert found() == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5", "r-0", "r-11", "r-8"]
+        assert found(ascending=True) == ["r-6", "r-3", "r-4", "r-10", "r-9", "r-7", "r-0", "r-5", "r-8", "r-11"]
+        assert found(where="metrics.loss < 2") == ["r-10", "r-4", "r-3", "r-6"]
+        assert found(where="metrics.loss") == ["r-7", "r-9", "r-10", "r-4", "r-3", "r-6", "r-5", "r-0"]
+
+    def test_runs_are_sorted_by_any_field(self, many: Storage) -> None:
+        def found(order: str, **query: Any) -> list[str]:
+            return ids(many.runs.list(RunQuery(WORKSPACE, order=order, **query)))
+
+        for id, value in (("r-4", "10"), ("r-7", "9.5"), ("r-9", "1e1"), ("r-3", "big"), ("r-0", "a")):
+            many.runs.change(id, parameters={"size": value})
+        many.runs.change("r-5", tags={"bare": None})
+        assert found("params.size")[:6] == ["r-9", "r-4", "r-7", "r-3", "r-0", "r-11"]
+        assert found("params.size", ascending=True)[:6] == ["r-7", "r-4", "r-9", "r-0", "r-3", "r-5"]
+        assert found('tags."nth"', limit=3) == ["r-11", "r-10", "r-9"]
+        assert found("tags.bare", limit=2) == ["r-5", "r-11"]
+        assert found("min(metrics.loss)", limit=4) == ["r-7", "r-5", "r-0", "r-9"]
+        assert found("best(metrics.loss)", ascending=True, limit=2) == ["r-6", "r-3"]
+        assert found("best(metrics.loss)", limit=2) == ["r-7", "r-10"]
+        assert found("ended", limit=2) == found("created", limit=2) == ["r-11", "r-10"]
+        view = next(v for v in many.runs.list(RunQuery(WORKSPACE, show=("loss",)))[0] if v.id == "r-9")
+        assert (view.metrics, view.ranges) == ({"loss": 2.5}, {"loss": (2.5, 7.0)})
+
+    def test_names_and_values_of_fields_are_completed(self, many: Storage) -> None:
+        names = many.run_fields.names
+        assert names(WORKSPACE, "metrics", None, "", 10) == [FieldName("loss")]
+        assert names(WORKSPACE, "tags", "diesel", "", 10) == [FieldName("even"), FieldName("nth")]
+        assert names(WORKSPACE, "tags", None, "E", 10) == [FieldName("even")]
+        assert names(WORKSPACE, "tags", None, "", 1) == [FieldName("even")]
+        assert names(WORKSPACE, "params", None, "", 10) == names("w-9", "tags", None, "", 10) == []
+        assert names(WORKSPACE, "tags", "no such", "", 10) == []
+        values = many.run_fields.values
+        assert values(WORKSPACE, "tags.even", None, "", 10) == [FieldValue("False", 6), FieldValue("True", 6)]
+        assert values(WORKSPACE, "tags.even", "steam", "t", 10) == [FieldValue("True", 4)]
+        assert values(WORKSPACE, "experiment", None, "", 1) == [FieldValue("steam", 8)]
+        with pytest.raises(InvalidInput, match="no groups by 'created'"):
+            values(WORKSPACE, "created", None, "", 1)
+
+    def test_samples_of_the_machine_are_not_named_as_metrics(self, many: Storage, tmp_path: Path) -> None:
+        slots, words = journal(tmp_path / "spool" / "machine", lambda j: log_all(j, [7.0]))
+        many.metrics.append("r-8", "node_0", "text", 0, words.replace(b"loss", b"load"), system=True)
+        many.metrics.append("r-8", "node_0", "slots", 0, slots, system=True)
+        assert [each.name for each in many.run_fields.names(WORKSPACE, "metrics", None, "l", 10)] == ["loss"]
+
+    def test_groups_have_counts_and_spreads(self, many: Storage) -> None:
+        query = RunQuery(WORKSPACE, where="metrics.loss < 100", show=("loss",))
+        even, odd = many.run_fields.groups(query, "tags.even", 10)
+        assert (even.value, even.runs, even.metrics) == (
+            "True",
+            3,
+            {"loss": MetricSpread(3, -math.inf, -math.inf, 1.5)},
+        )
+        assert (odd.value, odd.runs, odd.metrics) == ("False", 2, {"loss": MetricSpread(2, 0.5, 1.5, 2.5)})
+        assert many.run_fields.groups(RunQuery("w-9"), "status", 10) == []
+        [without] = many.run_fields.groups(RunQuery(WORKSPACE, "diesel"), "params.lr", 10)
+        assert (without.value, without.runs, without.metrics) == (None, 4, {})
+
+    @pytest.mark.parametrize("order", ["created", "metric:loss", "max(metrics.loss)", "tags.nth", "ended", "name"])
     @pytest.mark.parametrize("ascending", [True, False])
     @pytest.mark.parametrize(
         "tags",

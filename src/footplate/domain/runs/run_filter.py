@@ -75,6 +75,15 @@ def parse(text: str, now: float) -> Condition:
     return condition
 
 
+def parse_field(text: str) -> Field:
+    """Read one field, such as `created`, `params.lr` or `min(metrics.loss)`."""
+    reader = _Reader(" ".join(text.splitlines()), 0.0)
+    field = reader.field()
+    if reader.word is not None:
+        reader.fail(f"unexpected {reader.word.text!r}", "write one field only")
+    return field
+
+
 def render(condition: Condition) -> str:
     """Return the text of a filter, in which all times are numbers."""
     if isinstance(condition, Comparison):
@@ -163,7 +172,7 @@ class _Reader:
 
     def _comparison(self) -> Condition:
         start = self.word
-        field = self._field()
+        field = self.field()
         sign = self._take("=", *_OPERATORS)
         if sign is not None:
             return self._compare(field, "==" if sign.text == "=" else sign.text, sign)
@@ -177,7 +186,7 @@ class _Reader:
             )
         return Has(field)
 
-    def _field(self) -> Field:
+    def field(self) -> Field:
         summary = self._take("min", "max", "last")
         if summary is None:
             return self._plain_field()

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Response
 
 from footplate.domain.records import RunView, StoryLine
-from footplate.domain.replies import DeletedRuns, HeartbeatReply, RunCount, RunProgress
+from footplate.domain.replies import (
+    DeletedRuns,
+    FieldName,
+    FieldValue,
+    HeartbeatReply,
+    RunCount,
+    RunGroup,
+    RunProgress,
+)
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
@@ -119,8 +127,10 @@ def list_runs(
 ) -> Response:
     """List runs without their specs, newest first.
 
-    `where` is a filter such as `metrics.loss < 0.2 and status == Completed`. The last values of the metric that the
-    query names, and of those in `show`, are returned; `show=*` returns all.
+    `where` is a filter such as `metrics.loss < 0.2 and status == Completed`. `order` is a field as in a filter, such as
+    `params.lr`, `ended`, `min(metrics.loss)` or `best(metrics.loss)`, which is the minimum when ascending; runs without
+    a value come last. The last values and ranges of the metric that the query names, and of those in `show`, are
+    returned; `show=*` returns all.
     """
     query = replace(filters, show=show, order=order, ascending=ascending, limit=limit, cursor=cursor)
     views, following = services.runs.list(query)
@@ -128,9 +138,55 @@ def list_runs(
 
 
 @router.get("/workspaces/{workspace}/runs/count", Right.READ_WORKSPACE, RunCount)
-def count_runs(services: ServicesOf, filters: FiltersOf) -> Response:
+def count_runs(
+    services: ServicesOf, filters: FiltersOf, up_to: Annotated[int, Query(ge=1, le=10_000_000)] = 10_000
+) -> Response:
     """Count the runs that a list with the same filters contains, up to a limit."""
-    return answer(services.runs.count(filters))
+    return answer(services.runs.count(filters, up_to))
+
+
+@router.get("/workspaces/{workspace}/runs/names", Right.READ_WORKSPACE, Page(FieldName))
+def list_field_names(
+    workspace: str,
+    services: ServicesOf,
+    kind: Literal["metrics", "params", "tags", "properties"],
+    prefix: str = "",
+    experiment: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=20_000)] = 100,
+) -> Response:
+    """List names of metrics, parameters, tags or properties that runs have, in alphabetical order.
+
+    `prefix` is compared without regard to case.
+    """
+    return answer_list(services.runs.field_names(workspace, kind, experiment, prefix, limit))
+
+
+@router.get("/workspaces/{workspace}/runs/values", Right.READ_WORKSPACE, Page(FieldValue))
+def list_field_values(
+    workspace: str,
+    services: ServicesOf,
+    field: str,
+    prefix: str = "",
+    experiment: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 20,
+) -> Response:
+    """List values of a field such as `tags.model` or `status`, most frequent first, among the newest 5,000 runs."""
+    return answer_list(services.runs.field_values(workspace, field, experiment, prefix, limit))
+
+
+@router.get("/workspaces/{workspace}/runs/groups", Right.READ_WORKSPACE, Page(RunGroup))
+def group_runs(
+    services: ServicesOf,
+    filters: FiltersOf,
+    by: str,
+    show: Repeated = (),
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """Group the runs of a list by a field such as `params.lr`, the largest group first.
+
+    Each group has minimum, mean and maximum of the last values of the metrics in `show`.
+    """
+    return answer_list(services.runs.groups(replace(filters, show=show), by, limit))
 
 
 @router.get("/runs/{run}", Right.READ_RUNS, RunView)

@@ -16,9 +16,9 @@ from footplate.domain.runs.run_filter import Comparison, Condition, Field, Has, 
 from footplate.storage.labels import PARAMETER, PROPERTY, TAG
 from footplate.storage.schema import experiments, run_labels, runs, series
 
-_LABELS = {"params": PARAMETER, "tags": TAG, "properties": PROPERTY}
-_SUMMARIES = {"last": "rank", "min": "min", "max": "max"}
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+LABELS = {"params": PARAMETER, "tags": TAG, "properties": PROPERTY}
+SUMMARIES = {"last": "rank", "min": "min", "max": "max"}
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _logged = series.alias("logged")
@@ -36,7 +36,7 @@ def holds(condition: Condition, now: float) -> ColumnElement[bool]:
     if condition.field.name is not None:
         return _exists(_entry(condition))
     assert isinstance(condition, Comparison)
-    column = _column(condition.field, now)
+    column = column_of(condition.field, now)
     return and_(column.is_not(None), _compare(column, condition))
 
 
@@ -58,7 +58,7 @@ def _entry(condition: Comparison | Has) -> Select[Any]:
     if field.kind == "metrics":
         return select(_logged.c.run).where(_logged.c.run == runs.c.key, *_metric_conditions(condition))
     c = _labelled.c
-    where = [c.run == runs.c.key, c.kind == _LABELS[field.kind], c.name == field.name]
+    where = [c.run == runs.c.key, c.kind == LABELS[field.kind], c.name == field.name]
     if isinstance(condition, Comparison):
         where.append(_compare(c.value if isinstance(condition.value, str) else c.number, condition))
     return select(c.run).where(*where)
@@ -68,7 +68,7 @@ def _metric_conditions(condition: Comparison | Has) -> list[ColumnElement[bool]]
     c, field = _logged.c, condition.field
     where = [c.name == field.name, c.system == false()]
     if isinstance(condition, Comparison):
-        where.append(_compare(c[_SUMMARIES[field.summary]], condition))
+        where.append(_compare(c[SUMMARIES[field.summary]], condition))
     return where
 
 
@@ -80,10 +80,11 @@ def _exists(entry: Select[Any]) -> ColumnElement[bool]:
 def _compare(column: ColumnElement[Any], condition: Comparison) -> ColumnElement[bool]:
     if condition.operator == "~":
         return func.lower(column).contains(str(condition.value).lower(), autoescape=True)
-    return _OPERATORS[condition.operator](column, condition.value)
+    return OPERATORS[condition.operator](column, condition.value)
 
 
-def _column(field: Field, now: float) -> ColumnElement[Any]:
+def column_of(field: Field, now: float) -> ColumnElement[Any]:
+    """Return the column or expression for a field that is not named."""
     c = runs.c
     if field.kind == "experiment":
         return select(experiments.c.name).where(experiments.c.key == c.experiment).correlate(runs).scalar_subquery()

@@ -5,27 +5,35 @@ yields the runs in order, and the walk stops when the page is full. The index is
 
 * A filter that at most `RARE` runs match, which its own index shows cheaply, gives its runs, and they are sorted.
 * Otherwise, for the newest runs, the index of a requested label, or of status, type or parent;
-* for an order by metric, the index of the last values.
+* for another order (`run_order`), the index of its values.
 
 All other conditions are checked for each run on the way. So the time depends on the page, not on the number of runs.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, select, true, tuple_
 
 from footplate.domain.runs import run_filter
+from footplate.domain.runs.run_filter import Field
 from footplate.errors import InvalidInput
 from footplate.storage.labels import PROPERTY, RUN_LABELS, TAG
 from footplate.storage.queries.run_filter import holds, metric_entries, metric_experiment
+from footplate.storage.queries.run_order import (
+    Phase,
+    Position,
+    RunOrder,
+    is_after,
+    read_cursor,
+    read_order,
+    sort,
+    write_cursor,
+)
 from footplate.storage.schema import experiments, run_labels, runs, series
 
 RARE = 1_000
@@ -44,10 +52,10 @@ class RunQuery:
 
     `prefix` is the beginning of the id. `parent`: "none" for top-level runs, "any", or the id of the parent. `ancestor`
     takes all runs below that run, whatever `parent` is, unless it names a run. `metric` alone means "has it"; its
-    bounds, and `order="metric:NAME"`, refer to the last value. An order by metric omits runs without it, and puts runs
-    last whose value is NaN or not a number. `archived` takes only archived runs, or only others. `where` is a filter in
-    the language of `domain.runs.run_filter`. The last values of the metrics `show` are returned; `EVERY_METRIC` stands
-    for all of them.
+    bounds refer to the last value. `order` is a field as in a filter, `best(metrics.NAME)`, or `metric:NAME`; in both
+    directions text follows numbers, and runs without a value come last. `archived` takes only archived runs, or only
+    others. `where` is a filter in the language of `domain.runs.run_filter`. The summaries of the metrics `show` are
+    returned; `EVERY_METRIC` stands for all of them.
     """
 
     workspace: str
@@ -73,8 +81,9 @@ class RunQuery:
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics to return: those to show, of the filter and of the order."""
-        order = self.order.partition(":")[2]
-        return tuple({name: None for name in (order, self.metric, *self.show) if name})
+        field = read_order(self.order, self.ascending).field
+        ordered = field.name if field.kind == "metrics" else None
+        return tuple({name: None for name in (ordered, self.metric, *self.show) if name})
 
 
 class Filter(NamedTuple):
@@ -88,53 +97,59 @@ class Filter(NamedTuple):
     ordered: ColumnElement[int] | None = None
 
 
-class Position(NamedTuple):
-    """A position in the order: the number that the run is sorted by, if any, and its key."""
-
-    value: float | None
-    key: int
-
-
 def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[list[int], str | None]:
     """Return the keys of the runs on this page, in order, and the cursor of the next page if there is one."""
-    _check(query)
-    after = _read_cursor(query)
+    order = _check(query)
+    phases = order.phases
+    after = None if query.cursor is None else read_cursor(query.cursor, query.order, query.ascending, phases)
     scope = _Scope.of(connection, query)
     if scope is None:
         return [], None
     filters = _filters(query, scope)
-    few = _rarest(connection, filters, rare)
+    few = _rarest(connection, [*filters, *([scope.own] if query.order != "created" else [])], rare)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
     if few is not None:
-        positions = _sort(connection, query, [*conditions, runs.c.key.in_(few)], after)
+        positions = _sort(connection, query, order, [*conditions, runs.c.key.in_(few)], after)
     elif query.order == "created":
         positions = _walk_time(connection, query, scope, filters, conditions, after)
     else:
-        positions = _walk_metric(connection, query, scope, conditions, after)
+        positions = _walk(connection, query, order, scope, conditions, after)
     page = positions[: query.limit]
-    return [p.key for p in page], _write_cursor(query, page[-1]) if len(positions) > query.limit else None
+    is_last = len(positions) <= query.limit
+    return [p.key for p in page], None if is_last else write_cursor(query.order, query.ascending, page[-1])
+
+
+def matching(connection: Connection, query: RunQuery, rare: int = RARE) -> list[ColumnElement[bool]] | None:
+    """Return conditions on rows of runs that hold for all runs of the query's pages; None if none can match."""
+    scope = _Scope.of(connection, query)
+    if scope is None:
+        return None
+    filters = _filters(query, scope)
+    few = _rarest(connection, filters, rare)
+    conditions = [*scope.conditions, *(f.holds for f in filters)]
+    return conditions if few is None else [*conditions, runs.c.key.in_(few)]
 
 
 # ── Three ways to the page ────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _sort(
-    connection: Connection, query: RunQuery, conditions: list[ColumnElement[bool]], after: Position | None
+    connection: Connection,
+    query: RunQuery,
+    order: RunOrder,
+    conditions: list[ColumnElement[bool]],
+    after: Position | None,
 ) -> list[Position]:
     """Sort a few runs, known by their keys."""
-    if query.order == "created":
-        return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
-    # An outer join, because SQLite keeps its order: from the few runs to their series, not the other way round.
-    c = series.c
-    statement = select(c.rank, c.run).select_from(runs).outerjoin(series, (c.run == runs.c.key) & _match_order(query))
+    owner = runs.c.key if order.own is None else order.table.c.run
+    statement: Select[Any] = select(runs.c.key, owner.label("owner"), *order.values).select_from(runs)
+    if order.own is not None:
+        # An outer join, because SQLite keeps its order: from the few runs to their values, not the other way round.
+        statement = statement.outerjoin(order.table, and_(owner == runs.c.key, order.own))
     rows = connection.execute(statement.where(*conditions)).all()
-    positions = [Position(*row) for row in rows if row.run is not None]
-    sign = 1 if query.ascending else -1
-
-    def place(position: Position) -> tuple[bool, float, int]:
-        return position.value is None, sign * (position.value or 0.0), sign * position.key
-
-    return sorted((p for p in positions if after is None or place(p) > place(after)), key=place)
+    positions = [order.place(tuple(row)[2:], row.owner is not None, row.key) for row in rows]
+    later = [p for p in positions if after is None or is_after(p, after, query.ascending)]
+    return sort(later, query.ascending)
 
 
 def _walk_time(
@@ -148,35 +163,43 @@ def _walk_time(
     for entries, column in ((f.entries, f.ordered) for f in filters):
         if entries is not None and column is not None and scope.experiment is not None:
             statement = entries.with_only_columns(column).where(_run_is(column, conditions))
-            return _take(connection, query, statement, (column,), after)
-    return _take(connection, query, select(runs.c.key).where(*conditions), (runs.c.key,), after)
+            return _take(connection, query, 0, statement, (column,), after)
+    return _take(connection, query, 0, select(runs.c.key).where(*conditions), (runs.c.key,), after)
 
 
-def _walk_metric(
+def _walk(
     connection: Connection,
     query: RunQuery,
+    order: RunOrder,
     scope: _Scope,
     conditions: list[ColumnElement[bool]],
     after: Position | None,
 ) -> list[Position]:
-    """Walk the numbers in order, then the runs whose last value is not a number, by age."""
-    c = series.c
-    base = select(c.rank, c.run).where(_match_order(query), _run_is(c.run, conditions))
-    if scope.experiment is not None:
-        base = base.where(c.experiment == scope.experiment)
-    if query.order == f"metric:{query.metric}":  # start at the bound
-        base = base.where(*_bounds(query, c.rank))
+    """Walk the phases of an order one after the other, until the page is full."""
     positions: list[Position] = []
-    if after is None or after.value is not None:
-        positions = _take(connection, query, base.where(c.rank.is_not(None)), (c.rank, c.run), after)
-        after = None
-    if len(positions) <= query.limit:
-        positions += _take(connection, query, base.where(c.rank.is_(None)), (c.run,), after)
+    for number, phase in enumerate(order.walk(query.metric, query.where)):
+        if after is not None and number < after.phase:
+            continue
+        statement = _statement(query, order, phase, scope, conditions)
+        begin = after if after is not None and number == after.phase else None
+        positions += _take(connection, query, number, statement, phase.columns, begin)
+        if len(positions) > query.limit:
+            break
     return positions
 
 
-def _match_order(query: RunQuery) -> ColumnElement[bool]:
-    return and_(series.c.name == query.order.partition(":")[2], series.c.system == false())
+def _statement(
+    query: RunQuery, order: RunOrder, phase: Phase, scope: _Scope, conditions: list[ColumnElement[bool]]
+) -> Select[Any]:
+    if phase.table is runs:
+        return select(*phase.columns).where(*conditions, *phase.where)
+    c = phase.table.c
+    statement = select(*phase.columns).where(*phase.where, _run_is(c.run, conditions))
+    if scope.experiment is not None:
+        statement = statement.where(c.experiment == scope.experiment)
+    if order.field == Field("metrics", query.metric):  # start at the bound
+        statement = statement.where(*_bounds(query, c.rank))
+    return statement
 
 
 def _run_is(key: ColumnElement[int], conditions: list[ColumnElement[bool]]) -> ColumnElement[bool]:
@@ -192,18 +215,19 @@ def _run_is(key: ColumnElement[int], conditions: list[ColumnElement[bool]]) -> C
 def _take(
     connection: Connection,
     query: RunQuery,
-    statement: Select[Any] | Select[Any, Any],
+    phase: int,
+    statement: Select[Any],
     order: Sequence[ColumnElement[Any]],
     after: Position | None,
 ) -> list[Position]:
     """Take the page and one more row, to know whether there is a next page."""
     if after is not None:
         place = tuple_(*order)
-        there = tuple_(*after[-len(order) :])
+        there = tuple_(*after.values)
         statement = statement.where(place > there if query.ascending else place < there)
     columns = [column.asc() if query.ascending else column.desc() for column in order]
     rows = connection.execute(statement.order_by(*columns).limit(query.limit + 1)).all()
-    return [Position(row[0] if len(row) == 2 else None, row[-1]) for row in rows]
+    return [Position(phase, tuple(row)) for row in rows]
 
 
 # ── The filters ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -218,6 +242,11 @@ class _Scope:
     ancestor: int | None
     workspace: str
     id_begins: ColumnElement[bool] | None
+
+    @property
+    def own(self) -> Filter:
+        """The scope as a filter: a small experiment, or the children of one run, are few runs."""
+        return Filter(true(), select(runs.c.key).where(*self.conditions))
 
     @classmethod
     def of(cls, connection: Connection, query: RunQuery) -> _Scope | None:
@@ -350,29 +379,9 @@ def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[in
 # ── Input and cursors ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _check(query: RunQuery) -> None:
+def _check(query: RunQuery) -> RunOrder:
     if not 1 <= query.limit <= LARGEST_PAGE:
         raise InvalidInput(f"limit is {query.limit}", f"give 1 to {LARGEST_PAGE}, and use the cursor for more")
-    if query.order != "created" and (not query.order.startswith("metric:") or query.order == "metric:"):
-        raise InvalidInput(f"runs cannot be ordered by {query.order!r}", "use 'created' or 'metric:NAME'")
     if query.metric is None and not (query.metric_min is None and query.metric_max is None):
         raise InvalidInput("metric_min and metric_max need a metric", "name it with metric=NAME")
-
-
-def _write_cursor(query: RunQuery, end: Position) -> str:
-    text = json.dumps([query.order, query.ascending, end.value, end.key])
-    return base64.urlsafe_b64encode(text.encode()).decode()
-
-
-def _read_cursor(query: RunQuery) -> Position | None:
-    if query.cursor is None:
-        return None
-    try:
-        order, ascending, value, key = json.loads(base64.urlsafe_b64decode(query.cursor.encode()))
-        if (order, ascending) == (query.order, query.ascending) and type(key) is int:
-            return Position(None if value is None else float(value), key)
-    except (ValueError, TypeError, binascii.Error, UnicodeError):
-        pass
-    raise InvalidInput(
-        f"{query.cursor[:200]!r} is not a cursor of this query", "use `next` of the page before, with the same order"
-    )
+    return read_order(query.order, query.ascending)
