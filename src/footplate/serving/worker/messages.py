@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 JSON = "application/json"
 
@@ -16,26 +16,27 @@ except ImportError:
     _orjson = None
 
 
-@dataclass(frozen=True)
-class ScoreRequest:
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class ScoreRequest(NamedTuple):
     """One HTTP request. `path` is the part behind the service's own address, such as "score"."""
 
     body: bytes
     path: str = "score"
     method: str = "POST"
     query: str = ""
-    headers: dict[str, str] = field(default_factory=lambda: {})  # names in lower case
+    headers: Mapping[str, str] = NO_HEADERS  # names in lower case
     collect: bool = False  # whether scripts may keep its data: see data_collector
 
 
-@dataclass(frozen=True)
-class ScoreResponse:
+class ScoreResponse(NamedTuple):
     """One HTTP response."""
 
     status: int
     body: bytes
     content_type: str = JSON
-    headers: dict[str, str] = field(default_factory=lambda: {})
+    headers: Mapping[str, str] = NO_HEADERS
 
 
 class Refused(Exception):
@@ -76,9 +77,19 @@ def parse_json(text: bytes) -> Any:
     return json.loads(text)
 
 
+def dump_json(value: Any) -> bytes:
+    """Return the JSON text of a value; orjson writes numbers twenty times faster where the environment has it."""
+    if _orjson is not None:
+        try:
+            return _orjson.dumps(value)
+        except TypeError:  # Python takes more: whole numbers of any length
+            pass
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
 def json_response(value: Any, status: int = 200) -> ScoreResponse:
     """Return a value as JSON."""
-    return ScoreResponse(status, json.dumps(value, separators=(",", ":")).encode())
+    return ScoreResponse(status, dump_json(value))
 
 
 def error_response(message: str, status: int, key: str = "message") -> ScoreResponse:

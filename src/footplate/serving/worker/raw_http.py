@@ -10,7 +10,7 @@ import json
 import numbers
 from email.parser import BytesParser
 from email.policy import HTTP
-from typing import Any, Callable, Dict, Tuple, TypeVar
+from typing import Any, Callable, Dict, Mapping, Tuple, TypeVar
 from urllib.parse import parse_qsl
 
 from footplate.serving.protocol import check_headers, check_status
@@ -41,7 +41,7 @@ def rawhttp(run: Run) -> Run:
 class Headers(Dict[str, str]):
     """Headers by name in any case."""
 
-    def __init__(self, values: dict[str, str]) -> None:
+    def __init__(self, values: Mapping[str, str]) -> None:
         super().__init__({name.lower(): value for name, value in values.items()})
 
     def __getitem__(self, name: str) -> str:

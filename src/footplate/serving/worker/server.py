@@ -24,6 +24,7 @@ from footplate.serving.worker.data_collector import SERVICE
 from footplate.serving.worker.messages import Scorer, ScoreRequest, ScoreResponse, error_response
 
 BACKLOG = 64
+_BUFFER_BYTES = 256 * 1024  # more than a Unix socket holds, so that most batches are read at once
 RETRY_SECONDS = (0.1, 3.0)
 """The first and the longest pause before a worker opens a connection to the gateway again."""
 
@@ -98,7 +99,7 @@ class WorkerServer:
             backoff.wait()
 
     def _talk(self, connection: socket.socket) -> None:
-        stream = connection.makefile("rwb")
+        stream = connection.makefile("rwb", buffering=_BUFFER_BYTES)
         try:
             self._send(stream, self._hello)
             while True:
@@ -115,7 +116,7 @@ class WorkerServer:
         if "batch" in meta:
             with self._turn:  # until it is sent: a worker that is told to stop waits for the turn, then exits
                 responses = self._answer(meta["items"], payload)
-                items = [{"s": r.status, "t": r.content_type, "h": r.headers, "n": len(r.body)} for r in responses]
+                items = [_described(response) for response in responses]
                 collected = [(each, each.rows.encode()) for each in SERVICE.take_outbox()]
                 rows = [{"path": each.path, "header": each.header, "n": len(text)} for each, text in collected]
                 answer = {"batch": meta["batch"], "items": items, **({"kept": rows} if rows else {})}
@@ -145,3 +146,9 @@ class WorkerServer:
         for piece in pack(meta, parts):
             stream.write(piece)
         stream.flush()
+
+
+def _described(response: ScoreResponse) -> dict[str, Any]:
+    """Return the item of a frame for a response."""
+    item: dict[str, Any] = {"s": response.status, "t": response.content_type, "n": len(response.body)}
+    return {**item, "h": dict(response.headers)} if response.headers else item
