@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import random
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -129,9 +129,9 @@ class GatewayApplication:
 
 def _request_id(request: HttpRequest) -> str:
     """Return the id that the client gave, or a new one: ids are written to logs, so they are short and plain."""
-    request_id = next((request.headers[name] for name in _ID_HEADERS if request.headers.get(name)), "")
+    request_id = request.headers.get("x-ms-request-id") or request.headers.get("x-request-id", "")
     is_plain = request_id.isascii() and request_id.isprintable() and len(request_id) <= _LONGEST_ID
-    return request_id if request_id and is_plain else os.urandom(8).hex()
+    return request_id if request_id and is_plain else f"{random.getrandbits(64):016x}"
 
 
 def _complete(response: HttpResponse, service: ServiceRoute, request: HttpRequest, request_id: str) -> HttpResponse:

@@ -210,8 +210,12 @@ class VersionPool:
         )
 
     def _on_answers(self, link: WorkerLink, answers: list[Answer], began: float) -> None:
+        """Give the worker its next batch, so that it works on that while these answers are written."""
         work = (time.monotonic() - began) / max(1, len(answers))
-        for pending, answer in zip(self._in_flight.pop(link, []), answers, strict=True):
+        batch = self._in_flight.pop(link, [])
+        with self._memory.expecting(sum(len(body) for _, _, _, body in answers)):
+            self._on_free(link)
+        for pending, answer in zip(batch, answers, strict=True):
             pending.work = work
             self._finish(pending, answer)
 

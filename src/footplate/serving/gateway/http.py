@@ -13,11 +13,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Protocol, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol, cast
 
 import httptools
 
-from footplate.serving.gateway.memory import SLOWEST, Memory
+from footplate.serving.gateway.memory import SLOWEST, Memory, SharedBuffer
 
 HEADER_BYTES = 64 * 1024
 HEADER_SECONDS = 10.0
@@ -36,14 +37,13 @@ _WITHOUT_BODY = (204, 304)
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
-@dataclass(frozen=True)
-class HttpResponse:
+class HttpResponse(NamedTuple):
     """One response to a request."""
 
     status: int
     body: bytes = b""
     content_type: str = "application/json"
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def encode(self, keep_alive: bool, head: bool = False) -> list[bytes]:
         """Return the response in pieces: a large body is not copied."""
@@ -90,13 +90,14 @@ class Application(Protocol):
         ...
 
 
-class HttpConnection(asyncio.Protocol):
+class HttpConnection(SharedBuffer):
     """One connection of a client."""
 
     def __init__(self, application: Application, connections: set[HttpConnection], memory: Memory) -> None:
         self._application = application
         self._connections = connections
         self._memory = memory
+        self._loop = asyncio.get_running_loop()  # to ask for it costs a system call
         self._transport = cast("asyncio.Transport", None)
         self._parser: Any = httptools.HttpRequestParser(self)
         self._request = HttpRequest()  # that arrives
@@ -309,7 +310,7 @@ class HttpConnection(asyncio.Protocol):
         if self._waiting:
             # Not from here: a service that answers at once would go deeper with every pipelined request.
             self._current = self._waiting.popleft()
-            asyncio.get_running_loop().call_soon(self._begin, self._current)
+            self._loop.call_soon(self._begin, self._current)
         else:
             self._wait(BODY_SECONDS if self._is_arriving else IDLE_SECONDS)
             self._continue()
@@ -326,7 +327,7 @@ class HttpConnection(asyncio.Protocol):
         else:
             self._transport.resume_reading()
             if self._unparsed and not self._is_parsing:
-                asyncio.get_running_loop().call_soon(self._parse_rest)
+                self._loop.call_soon(self._parse_rest)
 
     def _parse_rest(self) -> None:
         data, self._unparsed = self._unparsed, b""
@@ -389,11 +390,10 @@ class HttpConnection(asyncio.Protocol):
 
     def _wait(self, seconds: float) -> None:
         """Set the deadline. A timer that ends earlier stays: it sets itself again, so that requests need none."""
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + seconds
+        self._deadline = self._loop.time() + seconds
         if self._timer is None or self._timer.when() > self._deadline:
             self._cancel_timer()
-            self._timer = loop.call_at(self._deadline, self._on_timer)
+            self._timer = self._loop.call_at(self._deadline, self._on_timer)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
@@ -404,7 +404,7 @@ class HttpConnection(asyncio.Protocol):
         self._timer = None
         if self._deadline is None:
             return  # the service has the request: it has a deadline of its own
-        remaining = self._deadline - asyncio.get_running_loop().time()
+        remaining = self._deadline - self._loop.time()
         if remaining > 0:
             self._wait(remaining)
         elif self._closing or self._is_unread:

@@ -8,16 +8,35 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Protocol
 
 DEFAULT_BYTES = 256 << 20
 SLOWEST = 64 * 1024
 """Bytes a second that a client has to read while others wait for memory."""
 
-_CHUNK = 256 * 1024  # the most that asyncio reads at once
+_CHUNK = 256 * 1024  # the most that a connection reads at once
+_RECEIVED = memoryview(bytearray(_CHUNK))
 _GRACE_SECONDS = 1.0
 _CHECK_SECONDS = 0.25
+
+
+class SharedBuffer(asyncio.BufferedProtocol):
+    """A protocol whose connections receive into one buffer, one after the other.
+
+    asyncio would make a buffer of 256 KiB for each read, which costs more than reading a small request.
+    """
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return _RECEIVED
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.data_received(bytes(_RECEIVED[:nbytes]))
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived."""
+        raise NotImplementedError
 
 
 class Reader(Protocol):
@@ -60,6 +79,13 @@ class Memory:
 
     def take(self, size: int) -> None:
         self._bodies += size
+
+    @contextmanager
+    def expecting(self, size: int) -> Generator[None]:
+        """Count answers that are about to be written."""
+        self._answers += size
+        yield
+        self._answers -= size
 
     def give_back(self, size: int) -> None:
         self._bodies -= size

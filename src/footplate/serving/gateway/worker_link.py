@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from footplate.disk import socket_address
-from footplate.serving.gateway.memory import Memory
+from footplate.serving.gateway.memory import Memory, SharedBuffer
 from footplate.serving.protocol import (
     HEADER,
     PING_SECONDS,
@@ -35,7 +35,7 @@ Answer = tuple[int, str, dict[str, str], bytes]
 """Status, content type, headers and body of one item."""
 
 
-class WorkerLink(asyncio.Protocol):
+class WorkerLink(SharedBuffer):
     """One connection. It has at most one batch in flight, so that everything else queued joins the next one."""
 
     def __init__(
