@@ -3,6 +3,8 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 PYTEST_ARGS ?=
+# Four workers for two cores, because tests with clusters, servers and agents mostly wait.
+WORKERS ?= 4
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 CURATED_ARGS ?=
@@ -24,7 +26,7 @@ test: .venv/.synced ## run all tests (PYTEST_ARGS='-k name' to select)
 	@$(BIN)/python scripts/build_page.py
 	@sh scripts/system_packages.sh
 	@sh scripts/node_packages.sh
-	$(BIN)/pytest -n 2 --dist worksteal --durations 60 --durations-min 5 $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations 60 --durations-min 5 $(PYTEST_ARGS)
 
 .PHONY: check
 check: .venv/.synced ## check style, types, and tests without processes, in about two minutes

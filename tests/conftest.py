@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["support.fixtures"]
 
+# Where it is set, each of the thousands of processes would compile what it imports of Footplate, and each worker the
+# tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # No test may depend on the speed of the machine.
 settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any-machine")
@@ -38,25 +43,33 @@ FOREIGN = ("FOOTPLATE_", "AZUREML_")
 CACHE = Path(os.environ.get("FOOTPLATE_TEST_CACHE") or Path.home() / ".cache" / "footplate-tests") / "environments"
 
 
-SLOWEST_FIRST = ("frameworks", "e2e", "conformance", "docs", "processes", "unit")
+SLOWEST_FIRST = ("frameworks", "e2e", "browser", "conformance", "docs", "processes", "unit")
+FAST = SLOWEST_FIRST.index("unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each of two workers every other file, slow folders first: they share no module, and end with short tests.
+    """Order the tests so that each worker begins with slow files, shares no file with another, and ends with fast ones.
 
-    xdist gives the first half of the tests to one worker, and the others to the other one. A worker without tests
-    takes the last ones of the other.
+    xdist gives each worker an equal share of the list. A worker without tests takes the last ones of another.
     """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
-    ordered = sorted(files, key=_slowness)
-    items[:] = [item for path in (*ordered[::2], *ordered[1::2]) for item in files[path]]
+    slow = sorted((path for path in files if _slowness(path) < FAST), key=_slowness)
+    shares = [[item for path in slow[worker::workers] for item in files.pop(path)] for worker in range(workers)]
+    fast, count = [item for path in files for item in files[path]], len(items)
+    items.clear()
+    for worker, share in enumerate(shares):
+        room = max(0, (count - len(items)) // (workers - worker) - len(share))
+        items += share + fast[:room]
+        del fast[:room]
+    items += fast
 
 
 def _slowness(path: Path) -> int:
     folder = path.relative_to(Path(__file__).parent).parts[0]
-    return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else len(SLOWEST_FIRST)
+    return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else FAST
 
 
 def processes_of(home: Path) -> dict[int, str]:
