@@ -6,6 +6,8 @@ process that still has the home in its environment fails the test.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
 import shutil
@@ -153,9 +155,32 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Provide a home for each test. In a module marked `shared_home`, the tests without this argument share one."""
+    if _shares_home(request):
+        folder: Path = request.getfixturevalue("_home_of_module")
+        monkeypatch.setenv("FOOTPLATE_HOME", str(folder))
+        yield folder
+    else:
+        with _temporary_home() as folder:
+            monkeypatch.setenv("FOOTPLATE_HOME", str(folder))
+            yield folder
+
+
+def _shares_home(request: pytest.FixtureRequest) -> bool:
+    is_marked = request.node.get_closest_marker("shared_home") is not None
+    return is_marked and "home" not in inspect.signature(request.function).parameters
+
+
+@pytest.fixture(scope="module")
+def _home_of_module() -> Iterator[Path]:
+    with _temporary_home() as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def _temporary_home() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
-    monkeypatch.setenv("FOOTPLATE_HOME", str(folder))
     yield folder
     left = remove_home(folder)
     assert not left, f"processes of the test were left behind (now killed): {left}"
@@ -168,16 +193,18 @@ def shared_environments(home: Path) -> Path:
     Footplate's own locks keep two workers from building the same one.
     """
     CACHE.mkdir(parents=True, exist_ok=True)
-    (home / "environments").symlink_to(CACHE)
+    if not (home / "environments").is_symlink():
+        (home / "environments").symlink_to(CACHE)
     return CACHE
 
 
 @pytest.fixture
-def project(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Create a folder with the config file of a workspace, and make it the working directory."""
+def project(request: pytest.FixtureRequest, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Create a folder with the config file of a workspace of this test, and make it the working directory."""
     folder = tmp_path / "project"
     (folder / ".azureml").mkdir(parents=True)
-    config = {"subscription_id": "local", "resource_group": "tests", "workspace_name": "testing"}
+    group = tmp_path.name if _shares_home(request) else "tests"
+    config = {"subscription_id": "local", "resource_group": group, "workspace_name": "testing"}
     (folder / ".azureml" / "config.json").write_text(json.dumps(config))
     monkeypatch.chdir(folder)
     return folder

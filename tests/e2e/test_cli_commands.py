@@ -17,6 +17,8 @@ from sklearn.linear_model import LinearRegression
 from footplate.cli.doctor import EXTRAS
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 TRAIN = (
     "import sys",
     "from azureml.core import Run",
@@ -296,7 +298,7 @@ def test_json_of_a_waited_run_is_alone_on_stdout(footplate: Any) -> None:
     assert "to stderr, please" in done.stderr
 
 
-def test_workspace_comes_from_the_folder(bare: Any) -> None:
+def test_workspace_comes_from_the_folder(bare: Any, home: Path) -> None:
     assert "hint: create one with: footplate init" in bare("runs", "list", code=1).stderr
     made = bare.json("init", "--name", "first-one", "--path", "sub")
     assert made["workspace"] == "first-one"

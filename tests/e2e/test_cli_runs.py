@@ -9,8 +9,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from azureml.core import Experiment, Workspace
 from footplate.testing.waiting import wait_until
+
+pytestmark = pytest.mark.shared_home
 
 TRAIN = (
     "import argparse",

@@ -8,9 +8,12 @@ import os
 import pty
 import re
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytestmark = pytest.mark.shared_home
 
 TRAIN = (
     "from azureml.core import Run",
@@ -110,7 +113,7 @@ def test_images_are_shown_where_the_terminal_can(trained: Any) -> None:
     assert "has no image 'outputs/model.txt'" in trained("runs", "images", "latest", "outputs/model.txt", code=1).stderr
 
 
-def test_destructive_commands_ask_on_a_terminal(trained: Any) -> None:
+def test_destructive_commands_ask_on_a_terminal(trained: Any, home: Path) -> None:
     (run,) = trained.json("runs", "list")
     delete = ("runs", "delete", "--force", "latest")
     refused = on_terminal(trained, *delete, talk=True, answer="n\n", code=130)
@@ -209,7 +212,7 @@ def _refuse(word: str) -> None:
     raise AssertionError(f"{word} is not JSON")
 
 
-def test_completion_offers_existing_names(trained: Any) -> None:
+def test_completion_offers_existing_names(trained: Any, home: Path) -> None:
     (run,) = trained.json("runs", "list")
 
     def offered(line: str) -> list[str]:

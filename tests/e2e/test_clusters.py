@@ -15,6 +15,8 @@ from footplate.sdk.exceptions import ComputeTargetException
 from footplate.testing.waiting import wait_until
 from support.ops_tools import finish, submit
 
+pytestmark = pytest.mark.shared_home
+
 HOLD = """
     import os, time
     while not os.path.exists({gate!r}):

@@ -11,6 +11,8 @@ import pytest
 
 from footplate import Dataset, Datastore, Experiment, OutputFileDatasetConfig, ScriptRunConfig, Workspace
 
+pytestmark = pytest.mark.shared_home
+
 
 @pytest.fixture
 def pictures(project: Path) -> Path:

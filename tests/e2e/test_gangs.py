@@ -9,12 +9,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from footplate import Experiment, Run, ScriptRunConfig, Workspace
 from footplate.node import process_tree
 from footplate.node.node_directory import NodeFolder
 from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.testing.waiting import wait_until
 from support.ops_tools import bytes_of, finish, kill_server, submit, write_source
+
+pytestmark = pytest.mark.shared_home
 
 FOUR_ON_TWO = PyTorchConfiguration("Gloo", process_count=4, node_count=2)
 

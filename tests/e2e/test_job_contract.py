@@ -22,6 +22,8 @@ from footplate.sdk.config.run_configuration import PyTorchConfiguration
 from footplate.testing.waiting import wait_until
 from support.ops_tools import finish, write_source
 
+pytestmark = pytest.mark.shared_home
+
 
 def finished(workspace: Workspace, project: Path, script: str, **options: Any) -> Run:
     config = ScriptRunConfig(source_directory=str(write_source(project, script)), script="train.py", **options)

@@ -17,6 +17,8 @@ from mlflow.exceptions import MlflowException
 from azureml.core import Environment, Experiment, Model, Run, ScriptRunConfig, Workspace
 from azureml.mlflow import get_portal_url
 
+pytestmark = pytest.mark.shared_home
+
 JOB = """
 import os
 import mlflow

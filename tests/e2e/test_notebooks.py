@@ -14,7 +14,7 @@ from azureml.core.conda_dependencies import CondaDependencies
 from azureml.exceptions import ActivityFailedException, UserErrorException
 from azureml.train.estimator import Estimator
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.shared_home]
 
 
 def write_notebook(path: Path, *cells: str, parameters: str = "") -> None:

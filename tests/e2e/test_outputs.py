@@ -20,6 +20,8 @@ from footplate.data.stores.registry import open_store
 from footplate.domain.data import StoreSpec
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 
 @pytest.fixture
 def bucket(workspace: Workspace, s3: StoreSpec) -> Any:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from footplate import Datastore, Experiment, Model, Run, ScriptRunConfig, Workspace
 from support.ops_tools import finish, write_source
+
+pytestmark = pytest.mark.shared_home
 
 ALLOWED = """
     import os

@@ -27,6 +27,8 @@ from azureml.exceptions import UserErrorException
 from azureml.train.estimator import Estimator
 from footplate.domain.codec import to_json
 
+pytestmark = pytest.mark.shared_home
+
 TELL = """
 import json, os, sys
 from azureml.core import Run

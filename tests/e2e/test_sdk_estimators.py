@@ -22,7 +22,7 @@ from footplate.sdk.config.run_data import ConfiguredData
 from footplate.sdk.config.script_run_config import to_run_spec
 from footplate.sdk.estimators.estimator import script_run_config
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.shared_home]
 
 SCRIPT = """
 import os, sys

@@ -11,6 +11,8 @@ from footplate.sdk.exceptions import AzureMLException
 from footplate.testing.waiting import wait_until
 from support.ops_tools import finish, kill_server, write_source
 
+pytestmark = pytest.mark.shared_home
+
 SCRIPT = """
     import os, sys, time
     word = sys.argv[1]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.shared_home
 
 
 def run_script(project: Path, code: str) -> list[str]:
@@ -140,7 +145,8 @@ def test_notebook_training_script_works(project: Path):
         assert registered.download(target_dir=os.getcwd(), exist_ok=True) == os.path.join(os.getcwd(), "best.pkl")
         """,
     )
-    assert lines[:4] == ["testing", "tests", "local", "local"]
+    group = json.loads((project / ".azureml" / "config.json").read_text())["resource_group"]
+    assert lines[:4] == ["testing", group, "local", "local"]
     assert "['outputs/model_alpha_0.2.pkl']" in lines and "best 1 {'alpha': '0.2'}" in lines
 
 

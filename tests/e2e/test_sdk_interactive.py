@@ -27,6 +27,8 @@ from footplate import (
 )
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from footplate import Experiment, ScriptRunConfig, UserErrorException, Workspace
 
+pytestmark = pytest.mark.shared_home
+
 
 def test_job_reads_a_secret_that_no_record_contains(project: Path, workspace: Workspace) -> None:
     keyvault = workspace.get_default_keyvault()

@@ -38,6 +38,8 @@ from footplate import (
 from footplate.content.blobs import hash_file
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 INTERPRETERS = Path.home() / ".pyenv" / "versions"
 
 

@@ -24,6 +24,8 @@ from azureml.exceptions import DatasetTimestampMissingError, UserErrorException
 from azureml.opendatasets import MNIST, Diabetes, NycTlcYellow
 from support.web_server import WebServer
 
+pytestmark = pytest.mark.shared_home
+
 TITANIC = """PassengerId,Survived,Name,Age,Fare,Embarked
 1,0,"Braund, Mr. Owen",22,7.25,S
 2,1,"Cumings, Mrs. John",38,71.2833,C

@@ -27,6 +27,8 @@ from azureml.exceptions import (
     ServiceException,
 )
 
+pytestmark = pytest.mark.shared_home
+
 
 @pytest.fixture
 def experiment(workspace: Workspace) -> Experiment:

@@ -21,6 +21,8 @@ from footplate import (
 )
 from footplate.sdk.compute.instance import ComputeInstance
 
+pytestmark = pytest.mark.shared_home
+
 
 def test_azure_config_file_creates_its_workspace_on_first_use(project: Path):
     config = {"subscription_id": "1b2c", "resource_group": "cloud-group", "workspace_name": "cloud-ws"}

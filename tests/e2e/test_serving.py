@@ -22,6 +22,8 @@ from azureml.core.webservice import AciWebservice, AksWebservice, LocalWebservic
 from azureml.exceptions import UserErrorException, WebserviceException
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [3.0, 3.0]])
 Y = np.array([0, 1, 0, 1])
 

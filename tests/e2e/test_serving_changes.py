@@ -22,6 +22,8 @@ from azureml.exceptions import WebserviceException
 from footplate.testing.waiting import wait_until
 from support.ops_tools import kill_server
 
+pytestmark = pytest.mark.shared_home
+
 
 def answering(folder: Path, text: str) -> InferenceConfig:
     folder.mkdir(parents=True, exist_ok=True)

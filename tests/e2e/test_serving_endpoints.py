@@ -13,6 +13,8 @@ from azureml.core.webservice import AksEndpoint, Webservice
 from azureml.exceptions import WebserviceException
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 
 def saying(folder: Path, word: str) -> InferenceConfig:
     (folder / word).mkdir()

@@ -19,6 +19,8 @@ from azureml.core.webservice import AksWebservice, Webservice
 from footplate.serving.gateway.metrics import BUCKETS
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 SCRIPT = """
 import os, time
 from inference_schema.parameter_types.standard_py_parameter_type import StandardPythonParameterType

@@ -23,6 +23,8 @@ from azureml.exceptions import UserErrorException, WebserviceException
 from footplate.testing.waiting import wait_until
 from support.images import ENGINE
 
+pytestmark = pytest.mark.shared_home
+
 SCORE = """
 import json, os
 from azureml.core.model import Model

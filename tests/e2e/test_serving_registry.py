@@ -13,6 +13,8 @@ from azureml.core import Dataset, Environment, Experiment, Model, ScriptRunConfi
 from azureml.core.resource_configuration import ResourceConfiguration
 from azureml.exceptions import UserErrorException, WebserviceException
 
+pytestmark = pytest.mark.shared_home
+
 TRAIN = """
 import joblib, os
 from sklearn.linear_model import LinearRegression

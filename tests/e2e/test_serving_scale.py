@@ -8,10 +8,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from azureml.core import Model, Workspace
 from azureml.core.model import InferenceConfig
 from azureml.core.webservice import AksWebservice, Webservice
 from footplate.testing.waiting import wait_until
+
+pytestmark = pytest.mark.shared_home
 
 GATED = """
 import os, time

@@ -16,6 +16,8 @@ from azureml.core.webservice import LocalWebservice, Webservice
 from azureml.exceptions import WebserviceException
 from footplate.testing.waiting import wait_until
 
+pytestmark = pytest.mark.shared_home
+
 RAW = """
 import os
 from azureml.contrib.services.aml_request import AMLRequest, rawhttp

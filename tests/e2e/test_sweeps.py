@@ -33,6 +33,8 @@ from footplate import AshaPolicy, Constraint, OptunaParameterSampling, Populatio
 from footplate.testing.waiting import wait_until
 from support.ops_tools import server_pid
 
+pytestmark = pytest.mark.shared_home
+
 SCRIPT = """
 import argparse, os, time
 from azureml.core import Run

@@ -17,7 +17,7 @@ from azureml.tensorboard.export import export_to_tensorboard
 from footplate.testing.waiting import wait_until
 from support.ops_tools import write_source
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.shared_home]
 
 # As a training loop with tf.summary or torch's SummaryWriter: event files that grow, here until the test has seen them.
 TRAIN = """
