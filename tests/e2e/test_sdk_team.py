@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 import urllib.request
 import zipfile
 from collections.abc import Iterator
@@ -27,32 +25,21 @@ from footplate import (
     Workspace,
 )
 from footplate.testing.waiting import wait_until
+from support.servers import TeamServer
 
-TOKEN = "a-token-of-this-test"
 
-
-@pytest.fixture
-def address(home: Path) -> Iterator[str]:
-    """Start a team server with its own home and return its address."""
-    with tempfile.TemporaryDirectory(prefix="team", dir="/tmp") as folder:
-        (Path(folder) / "secret").write_text(TOKEN)
-        (Path(folder) / "secret").chmod(0o600)
-        server_home = Path(folder) / "h"
-        command = ["-m", "footplate.server", "--home", str(server_home), "--host", "127.0.0.1", "--port", "0"]
-        server = subprocess.Popen([sys.executable, *command, "--token-file", str(Path(folder) / "secret")])
-        try:
-            wait_until(lambda: (server_home / "server.json").exists() or server.poll() is not None)
-            yield json.loads((server_home / "server.json").read_text())["url"]
-        finally:
-            server.send_signal(signal.SIGTERM)
-            server.wait(timeout=120)
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    server = TeamServer()
+    yield server.address
+    server.stop()
 
 
 @pytest.fixture
 def team(address: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    config = {"subscription_id": "s", "resource_group": "g", "workspace_name": "team-ws", "server": address}
-    (project / ".azureml" / "config.json").write_text(json.dumps(config))
-    monkeypatch.setenv("FOOTPLATE_TOKEN", TOKEN)
+    config = {"subscription_id": "s", "resource_group": project.parent.name, "workspace_name": "team-ws"}
+    (project / ".azureml" / "config.json").write_text(json.dumps({**config, "server": address}))
+    monkeypatch.setenv("FOOTPLATE_TOKEN", TeamServer.TOKEN)
     return Workspace.from_config()
 
 

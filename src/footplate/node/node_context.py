@@ -42,7 +42,7 @@ class NodeContext:
         starter = self._revive_server if options.home else None
         transport = Transport(options.endpoint, options.token, starter, SHORT_PATIENCE)
         self.link = Link(transport, options.run, options.node, folder.exists, options.attempt)
-        self.ranks = RankGroup(folder, options.node, self.keep_mounts)
+        self.ranks = RankGroup(folder, options.node, self.keep_mounts, options.linger)
         self.stop = StopRequest()
         self.leases = Leases(folder.home, folder.marker())
         self.log_bases: dict[str, int] = {}

@@ -10,7 +10,7 @@ import sys
 
 from footplate import environ
 
-_NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--address", "--lock")
+_NAMES = ("--run", "--node", "--attempt", "--endpoint", "--home", "--address", "--lock", "--linger")
 _USAGE = "usage: python -m footplate.node --run RUN --node N --endpoint URL [--attempt N] [--home DIR] [--address IP]"
 
 
@@ -32,6 +32,10 @@ class AgentOptions:
         """The server's home directory, on a machine that shares it with the server."""
         self.lock = int(values["--lock"]) if "--lock" in values else None
         """The file descriptor of the agent's lock, if the engine has taken it."""
+        self.linger = float(values.get("--linger", "30"))
+        """Seconds that one of several ranks may take to exit after it has raised. A thread of its own, or a library
+        that waits for other ranks at exit, may keep it forever, and the others wait for it in vain.
+        """
         self.token = os.environ.get(environ.TOKEN)
 
     @property

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -235,10 +235,12 @@ class Node:
         (self.source / "train.py").write_text(text)
         self.give(Program(script="train.py", arguments=arguments), **more)
 
-    def start(self, shared: bool = True, has_orders: bool = False, **variables: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, options: Sequence[str] = (), shared: bool = True, has_orders: bool = False, **variables: str
+    ) -> subprocess.Popen[bytes]:
         """Start an agent; without `shared` one on another machine, which cannot see the server's home."""
         argv = [sys.executable, "-c", WITH_ORDERS, json.dumps(self.server.orders)] if has_orders else agent_argv()
-        argv += ["--run", RUN, "--node", "0", "--endpoint", self.server.endpoint]
+        argv += ["--run", RUN, "--node", "0", "--endpoint", self.server.endpoint, *options]
         argv += ["--home", str(self.home)] if shared else []
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "agent.log", "ab") as log:

@@ -399,7 +399,7 @@ def test_a_rank_that_raised_and_hangs_has_failed(node: Any) -> None:
         "time.sleep(600)\n",
         ranks=2, processes=2,
     )  # fmt: skip
-    cause = node.run()
+    cause = node.run(options=("--linger", "0.5"))
     assert (cause["rank"], cause["message"]) == (1, "rank 1 on node 0: ValueError: it was me")
 
 

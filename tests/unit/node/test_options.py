@@ -9,9 +9,10 @@ GIVEN = ["--run", "r", "--node", "1", "--endpoint", "unix:///s"]
 
 
 def test_all_options_are_parsed() -> None:
-    options = AgentOptions([*GIVEN, "--attempt", "2", "--home", "/h", "--lock", "3"])
+    options = AgentOptions([*GIVEN, "--attempt", "2", "--home", "/h", "--lock", "3", "--linger", "0.5"])
     assert (options.run, options.node, options.attempt, options.endpoint) == ("r", 1, 2, "unix:///s")
     assert (options.home, options.root, options.lock) == ("/h", "/h", 3)
+    assert (options.linger, AgentOptions(GIVEN).linger) == (0.5, 30)
 
 
 def test_a_node_without_the_servers_home_has_its_own_root(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,11 +33,6 @@ else:  # most runs need none of these before their ranks have started, and prepa
     mpirun = Deferred("footplate.node.mpi.mpirun")
 
 _IDLE_LOOK_SECONDS = 5.0
-_LINGER_SECONDS = 30.0
-"""Seconds that a rank may take to exit after it has raised. A thread of its own, or a library that waits for other
-ranks at exit, may keep it forever, and the others wait for it in vain.
-"""
-
 _DOUBT_SECONDS = 3.0
 """Seconds for which the report of a lost peer is not final: the peer has left its group, is still exiting, and may yet
 report the root cause. The same holds for a rank that a signal ended: an engine that ends a node signals all processes,
@@ -48,18 +43,20 @@ _STOP_SIGNALS = tuple(number.name for number in stopping.SIGNALS)
 
 
 class RankGroup:
-    """`on_start(pids)` receives the processes that MPI starts, from any thread."""
+    """`on_start(pids)` receives the processes that MPI starts, from any thread. For `linger` see AgentOptions."""
 
     def __init__(
         self,
         folder: NodeFolder,
         node: int,
         on_start: Callable[[list[int]], None],
+        linger: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._node = node
         self._on_start = on_start
+        self._linger = linger
         self._orders: NodeOrders
         self._ranks: list[rank_process.Rank] = []
         self._daemons: daemons.Daemons | None = None
@@ -230,7 +227,7 @@ class RankGroup:
         """Whether one of several ranks reported its failure long ago and is still there."""
         if self._orders.processes == 1 or not self._folder.read_rank_exit(rank.number).get("code"):
             return False
-        return self._clock() - self._failed_since.setdefault(rank.number, self._clock()) >= _LINGER_SECONDS
+        return self._clock() - self._failed_since.setdefault(rank.number, self._clock()) >= self._linger
 
     def _seconds_of_doubt(self) -> float:
         return 0.0 if self._doubts_until is None else max(0.0, self._doubts_until - time.monotonic())
