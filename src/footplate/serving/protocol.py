@@ -54,7 +54,7 @@ def unpack_header(data: bytes) -> tuple[int, int]:
 
 
 def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], memoryview] | None:
-    """Read one frame from a blocking stream; None at its end."""
+    """Read one frame from a blocking stream that buffers; None at its end."""
     header = _read(stream, HEADER.size)
     if header is None:
         return None
@@ -91,18 +91,10 @@ def split(payload: memoryview, items: Iterable[dict[str, Any]]) -> Iterator[memo
 
 
 def _read(stream: BinaryIO, length: int) -> bytes | None:
-    if not length:
-        return b""
-    pieces: list[bytes] = []
-    while length:
-        piece = stream.read(length)
-        if not piece:
-            if pieces:
-                raise BadFrame("the connection ended inside a frame")
-            return None
-        pieces.append(piece)
-        length -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    data = stream.read(length)
+    if 0 < len(data) < length:
+        raise BadFrame("the connection ended inside a frame")
+    return data if len(data) == length else None
 
 
 def check_status(status: Any) -> int:

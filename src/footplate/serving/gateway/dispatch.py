@@ -305,7 +305,7 @@ class ServicePool:
             return
         shadows = [pool for pool in self.pools.values() if pool.version.shadow]
         if shadows:
-            done = _Comparison(done, shadows, item, body).take_answer
+            done = _compare(done, shadows, item, body)
         rivals = [self.pools[name] for name in chosen.version.rivals if name in self.pools]
         if rivals:
             opinion = SecondOpinion(chosen, rivals, item, body, done)
@@ -325,21 +325,16 @@ class ServicePool:
             pool.close()
 
 
-class _Comparison:
-    """Answers the client from the version that was chosen, and compares shadows with that answer."""
+def _compare(done: Done, shadows: list[VersionPool], item: dict[str, Any], body: bytes) -> Done:
+    """Return a function that answers the client, and then compares shadows with that answer."""
 
-    def __init__(self, done: Done, shadows: list[VersionPool], item: dict[str, Any], body: bytes) -> None:
-        self._done = done
-        self._shadows = shadows
-        self._item = item
-        self._body = body
+    def take_answer(answer: Answer) -> None:
+        done(answer)
+        for pool in shadows:
+            pool.submit_copy(item, body, lambda other, pool=pool: compare(pool, answer, other))
 
-    def take_answer(self, answer: Answer) -> None:
-        self._done(answer)
-        for pool in self._shadows:
-            pool.submit_copy(self._item, self._body, lambda other, pool=pool: self._compare(pool, answer, other))
-
-    @staticmethod
-    def _compare(pool: VersionPool, answer: Answer, other: Answer) -> None:
+    def compare(pool: VersionPool, answer: Answer, other: Answer) -> None:
         if (answer[0], answer[3]) != (other[0], other[3]):
             pool.metrics.shadow_differences += 1
+
+    return take_answer

@@ -49,6 +49,11 @@ def load_model(path: str, framework: Optional[str], options: Mapping[str, Any]) 
     return loader.load(path, options)
 
 
+def threads_of(options: Mapping[str, Any]) -> int:
+    """Return how many threads the framework may use: one for each whole core of the service."""
+    return max(1, int(float(options.get("cpu_cores") or 1)))
+
+
 def files_of(path: str) -> list[str]:
     """Return the files of a model, those at the top first."""
     if os.path.isfile(path):

@@ -1,11 +1,12 @@
-"""Conversion of gradient-boosted trees (XGBoost, LightGBM) to ONNX: boosters and estimators."""
+"""What gradient-boosted trees of XGBoost and LightGBM have in common: a booster's columns, and conversion to ONNX."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any, List, Tuple
 
-from footplate.serving.worker.tensors import Arrays
+from footplate.serving.worker.model_scorer import LoadedModel
+from footplate.serving.worker.tensors import Arrays, TensorSpec
 
 FAMILIES = ("xgboost", "lightgbm")
 
@@ -30,14 +31,26 @@ def to_onnx(estimator: Any, features: int) -> bytes:
         booster.feature_names = names
 
 
-def pairs(predicted: Any, found: Arrays) -> List[Tuple[Any, Any]]:
-    """Pair the prediction of a booster with an output of its conversion.
+class BoosterModel(LoadedModel):
+    """A booster with a number of columns."""
 
-    A booster predicts values, the probability of the second class, the probabilities of all classes, or the class.
-    """
-    if "probabilities" not in found:
-        return [(predicted, next(iter(found.values())))]
-    probabilities = found["probabilities"]
-    if predicted.ndim == 1:
-        return [(predicted, probabilities[:, 1] if probabilities.shape[1] == 2 else found["label"])]
-    return [(predicted, probabilities)]
+    def __init__(self, booster: Any, dtype: str, features: int) -> None:
+        self._booster = booster
+        self._features = features
+        self.inputs = [TensorSpec("data", dtype, (None, features))]
+
+    def to_onnx(self, arrays: Arrays) -> bytes:
+        return to_onnx(self._booster, self._features)
+
+    def pairs(self, arrays: Arrays, found: Arrays) -> List[Tuple[Any, Any]]:
+        """Pair the prediction of the booster with an output of its conversion.
+
+        A booster predicts values, the probability of the second class, the probabilities of all classes, or the class.
+        """
+        predicted = self.run(arrays, "predict")["predict"]
+        if "probabilities" not in found:
+            return [(predicted, next(iter(found.values())))]
+        probabilities = found["probabilities"]
+        if predicted.ndim == 1:
+            return [(predicted, probabilities[:, 1] if probabilities.shape[1] == 2 else found["label"])]
+        return [(predicted, probabilities)]

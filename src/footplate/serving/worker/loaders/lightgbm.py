@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping
 
-from footplate.serving.worker.loaders import boosters, find_file, sklearn
+from footplate.serving.worker.loaders import boosters, find_file, sklearn, threads_of
 from footplate.serving.worker.model_scorer import LoadedModel
-from footplate.serving.worker.tensors import Arrays, TensorSpec, np
+from footplate.serving.worker.tensors import Arrays, np
 
 lightgbm: Any = importlib.import_module("lightgbm")
 
 
-class LightGBMModel(LoadedModel):
+class LightGBMModel(boosters.BoosterModel):
     """A booster."""
 
     framework = "LightGBM"
     refusals = (lightgbm.basic.LightGBMError, ValueError, TypeError)
 
     def __init__(self, file: str, threads: int) -> None:
-        self._booster = lightgbm.Booster(model_file=file)
+        booster = lightgbm.Booster(model_file=file)
+        super().__init__(booster, "float64", booster.num_feature())
         self._threads = threads
-        self.inputs = [TensorSpec("data", "float64", (None, self._booster.num_feature()))]
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
         return {method: np.asarray(self._booster.predict(arrays["data"], num_threads=self._threads))}
-
-    def to_onnx(self, arrays: Arrays) -> bytes:
-        return boosters.to_onnx(self._booster, self._booster.num_feature())
-
-    def pairs(self, arrays: Arrays, found: Arrays) -> List[Tuple[Any, Any]]:
-        return boosters.pairs(self.run(arrays, "predict")["predict"], found)
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
@@ -38,4 +32,4 @@ def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     file = find_file(path, ".txt", ".lgb", ".model", ".pkl", ".joblib", ".pickle")
     if file.endswith((".pkl", ".joblib", ".pickle")):
         return sklearn.load(file, options)
-    return LightGBMModel(file, max(1, int(float(options.get("cpu_cores") or 1))))
+    return LightGBMModel(file, threads_of(options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any, Mapping, Sequence, cast
 
-from footplate.serving.worker.loaders import CannotLoad, find_file
+from footplate.serving.worker.loaders import CannotLoad, find_file, threads_of
 from footplate.serving.worker.model_scorer import LoadedModel
 from footplate.serving.worker.tensors import Arrays, TensorSpec, np
 
@@ -52,8 +52,7 @@ class OnnxModel(LoadedModel):
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
     """Load the one `.onnx` file at `path`."""
-    threads = max(1, int(float(options.get("cpu_cores") or 1)))
-    return OnnxModel(find_file(path, ".onnx"), threads, gpu=bool(options.get("gpus")))
+    return OnnxModel(find_file(path, ".onnx"), threads_of(options), gpu=bool(options.get("gpus")))
 
 
 def _can_use_gpus() -> bool:

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, List, Mapping, Tuple
+from typing import Any, Mapping
 
 from footplate.serving.worker.loaders import boosters, find_file, sklearn
 from footplate.serving.worker.model_scorer import LoadedModel
-from footplate.serving.worker.tensors import Arrays, TensorSpec, np
+from footplate.serving.worker.tensors import Arrays, np
 
 xgboost: Any = importlib.import_module("xgboost")
 
 
-class XGBoostModel(LoadedModel):
+class XGBoostModel(boosters.BoosterModel):
     """A booster."""
 
     framework = "XGBoost"
     refusals = (xgboost.core.XGBoostError, ValueError, TypeError)
 
     def __init__(self, file: str) -> None:
-        self._booster = xgboost.Booster(model_file=file)
-        self.inputs = [TensorSpec("data", "float32", (None, self._booster.num_features()))]
+        booster = xgboost.Booster(model_file=file)
+        super().__init__(booster, "float32", booster.num_features())
 
     def run(self, arrays: Arrays, method: str) -> Arrays:
         return {method: np.asarray(self._booster.inplace_predict(arrays["data"], validate_features=False))}
-
-    def to_onnx(self, arrays: Arrays) -> bytes:
-        return boosters.to_onnx(self._booster, self._booster.num_features())
-
-    def pairs(self, arrays: Arrays, found: Arrays) -> List[Tuple[Any, Any]]:
-        return boosters.pairs(self.run(arrays, "predict")["predict"], found)
 
 
 def load(path: str, options: Mapping[str, Any]) -> LoadedModel:
