@@ -50,6 +50,7 @@ SUITES: dict[str, str] = {
     "server/routes/*": "tests/conformance/test_api_contract.py",
     "services/*": "tests/unit/services",
     "services/endpoints/*": "tests/e2e/test_serving*.py",
+    "services/telemetry/run_logs.py": "tests/unit/storage/log_reading/test_log_reader.py",
     "services/artifacts/*": "tests/conformance/test_direct_outputs.py",
     "serving/*": "tests/e2e/test_serving.py",
     "serving/gateway/*": "tests/processes/serving/gateway",

@@ -15,6 +15,7 @@ experiments     experiments of a workspace
 files           artifacts and logs of a run
 locks           resolved environments, builds, caches
 links           signed links to files of runs
+logs            lines of logs, and searches in them
 metrics         journals in, series and summaries out
 models          registered models
 nodes           requests of node agents
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from footplate.api.experiments import ExperimentsApi
     from footplate.api.files import FilesApi
     from footplate.api.locks import LocksApi
+    from footplate.api.logs import LogsApi
     from footplate.api.metrics import MetricsApi
     from footplate.api.models import ModelsApi
     from footplate.api.nodes import NodesApi
@@ -76,6 +78,7 @@ class ApiClient:
     experiments: ExperimentsApi
     files: FilesApi
     locks: LocksApi
+    logs: LogsApi
     metrics: MetricsApi
     models: ModelsApi
     nodes: NodesApi

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from footplate.domain.records import RunView
 
@@ -157,6 +157,46 @@ class LogOffset:
     """A place in a log, in bytes."""
 
     offset: int
+
+
+@dataclass(frozen=True)
+class LogPage:
+    """Lines of a log, from number `first` (counted from 0): the bytes from `offset` to `end`.
+
+    `lines` counts those of the whole log. A text is what a terminal shows of its line: what follows the last carriage
+    return, at most 16,384 characters. `times` tells when the lines arrived, to the second, null if that is unknown.
+    """
+
+    path: str
+    size: int
+    lines: int
+    first: int
+    offset: int
+    end: int
+    texts: List[str]
+    offsets: List[int]
+    times: List[Optional[float]]
+
+
+@dataclass(frozen=True)
+class LogMatch:
+    """A line that matches: characters `start` to `end` of `text`, which is the part of the line around the match."""
+
+    line: int
+    offset: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LogMatches:
+    """Matches in the order of the log. `next` is the offset to go on from; null at its end."""
+
+    path: str
+    size: int
+    matches: Tuple[LogMatch, ...]
+    next: Optional[int]
 
 
 @dataclass(frozen=True)

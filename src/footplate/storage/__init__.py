@@ -11,6 +11,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
 - `secrets`, `encryption`, `url_credentials`, `sessions`: secrets and access.
 - `paths`: names from outside that become names on disk.
+- `log_reading/`: pages of logs, and searches in them.
 - `upkeep/`: a check of everything, the deletion of runs, and of blobs that nothing refers to.
 """
 

@@ -1,6 +1,7 @@
 """Logs as they grow: files under `runs/<run>/logs`, written by offset. There is no database row besides the file.
 
 `runs/<run>/log_times` has a file for each that grew for more than a second: the times at which its bytes arrived.
+`runs/<run>/log_lines` has the line numbers of those that somebody has read (`log_reading`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from footplate.domain.records import FileView
@@ -30,6 +32,7 @@ class Logs:
         self._keys = keys
         self._locks = KeyedLocks()
         self._marks = ArrivalTimes()
+        self.on_rewrite: Callable[[str, str, int], None] = lambda run, path, size: None
 
     def append(
         self, run: str, path: str, offset: int, data: bytes, replace: bool = False, now: float | None = None
@@ -39,19 +42,20 @@ class Logs:
         `replace`: the log was rewritten; keep its first `offset` bytes and continue with `data`. `now` is the time of
         arrival, if that is another one.
         """
-        file = self._file(run, path)
+        file = self.file_of(run, path)
         with self._locks.hold((run, path)):
             before, changed = append_files.size_and_time_of(file)
             if replace:
                 aside = self._runs / run / "aside" / f"{os.getpid()}-{id(data)}"
                 if offset == 0:
-                    self._times(run, path).unlink(missing_ok=True)
+                    self.times_of(run, path).unlink(missing_ok=True)
                 before = offset
                 size = append_files.replace(file, aside, offset, data)
+                self.on_rewrite(run, path, offset)
             else:
                 size = append_files.append(file, offset, data)
             if size > before:
-                self._marks.mark(self._times(run, path), before, time.time() if now is None else now, changed)
+                self._marks.mark(self.times_of(run, path), before, time.time() if now is None else now, changed)
             if now is not None:
                 os.utime(file, (now, now))
             return size
@@ -61,11 +65,11 @@ class Logs:
 
         A log without times counts as written when it was last changed.
         """
-        file = self._file(run, path)
+        file = self.file_of(run, path)
         size = append_files.size_of(file)
         if not size:
             return 0
-        times = self._times(run, path)
+        times = self.times_of(run, path)
         if not times.exists():
             return 0 if file.stat().st_mtime > moment else size
         offset = arrival_times.first_offset(times, moment)
@@ -79,10 +83,10 @@ class Logs:
 
     def read(self, run: str, path: str, offset: int, limit: int) -> bytes:
         """Return at most `limit` bytes; nothing for a log that does not exist yet."""
-        return append_files.read(self._file(run, path), max(0, offset), limit)
+        return append_files.read(self.file_of(run, path), max(0, offset), limit)
 
     def size(self, run: str, path: str) -> int:
-        return append_files.size_of(self._file(run, path))
+        return append_files.size_of(self.file_of(run, path))
 
     def list(self, run: str) -> builtins.list[FileView]:
         """List logs by path."""
@@ -118,8 +122,12 @@ class Logs:
         self._keys.of(run)  # an unknown run id never becomes a path
         return self._runs / run / "logs"
 
-    def _times(self, run: str, path: str) -> Path:
+    def times_of(self, run: str, path: str) -> Path:
         return self._runs / run / "log_times" / check_path(path)
 
-    def _file(self, run: str, path: str) -> Path:
+    def index_of(self, run: str, path: str) -> Path:
+        """Return the side file with the line numbers of a log."""
+        return self._runs / run / "log_lines" / check_path(path)
+
+    def file_of(self, run: str, path: str) -> Path:
         return self._root(run) / check_path(path)

@@ -13,6 +13,7 @@ from footplate.storage.datasets import DatasetTable
 from footplate.storage.datastores import Datastores
 from footplate.storage.encryption import Seal
 from footplate.storage.lineage import LineageTable
+from footplate.storage.log_reading.log_reader import LogReader
 from footplate.storage.logs import Logs
 from footplate.storage.models import Models
 from footplate.storage.object_records import ObjectRecords
@@ -42,6 +43,7 @@ class Storage:
         self.run_fields = RunFields(database)
         self.files = RunFiles(database, keys)
         self.logs = Logs(home, keys)
+        self.log_reader = LogReader(self.logs)
         self.metrics = Metrics(home, database, keys)
         self.deletion = RunDeletion(home, database, keys, self.metrics)
         self.models = Models(database)

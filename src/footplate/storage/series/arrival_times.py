@@ -8,7 +8,9 @@ file: the time of its last change says the same, and short runs have many such l
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,14 +55,35 @@ def mark(path: Path, offset: int, now: float) -> None:
             os.utime(path, (now, now))
 
 
+def times_of(path: Path, log: Path, offsets: Sequence[int]) -> list[float | None]:
+    """Return when the bytes at these ascending offsets arrived. Without marks, all arrived with the last change."""
+    marks = _marks(path)
+    if not marks:
+        changed = log.stat().st_mtime if log.exists() else None
+        return [changed for _ in offsets]
+    valid: list[tuple[int, float]] = []
+    for time, offset in marks:
+        while valid and valid[-1][0] >= offset:  # the log was rewritten from there on
+            valid.pop()
+        valid.append((offset, time))
+    starts = [offset for offset, _ in valid]
+    places = [bisect_right(starts, offset) - 1 for offset in offsets]
+    return [valid[place][1] if place >= 0 else None for place in places]
+
+
 def first_offset(path: Path, moment: float) -> int | None:
     """Return the offset of the first byte that arrived after `moment`; None if no time after it is known.
 
     Up to a second of earlier bytes may be included. Offsets decrease where a file was rewritten.
     """
+    return min((offset for time, offset in _marks(path) if time > moment - GAP_SECONDS), default=None)
+
+
+def _marks(path: Path) -> list[tuple[float, int]]:
+    """Return times and offsets in the order written; none if the file does not exist."""
     try:
         lines = path.read_text().splitlines()
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return []
     whole = [line.split() for line in lines if line.endswith(" ;")]
-    return min((int(offset) for time, offset, _ in whole if float(time) > moment - GAP_SECONDS), default=None)
+    return [(float(time), int(offset)) for time, offset, _ in whole]
