@@ -1,4 +1,4 @@
-"""Load: many clients at once, and large runs. Small sizes always run, large ones with the slow tests."""
+"""Load: many clients at once, and large runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from footplate.api import ApiClient
 from footplate.client import connect
 from support.ops_tools import bytes_of, finish, resident, server_pid, submit, write_source
 
-LARGE = (pytest.mark.slow, pytest.mark.timeout(900))
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
 SANE = 400 << 20
 """Upper limit of the server's memory in bytes, for all tests here."""
 
@@ -35,8 +36,8 @@ def all_at_once(count: int, call: Callable[[], None]) -> None:
     assert not failures, failures[0]
 
 
-@pytest.mark.parametrize(("threads", "each"), [(16, 4), pytest.param(16, 32, marks=LARGE)])
-def test_many_threads_run_interactive_runs(home: Path, workspace: Workspace, threads: int, each: int) -> None:
+def test_many_threads_run_interactive_runs(home: Path, workspace: Workspace) -> None:
+    threads, each = 16, 32
     experiment = Experiment(workspace, "ops")
 
     def work() -> None:
@@ -55,8 +56,8 @@ def test_many_threads_run_interactive_runs(home: Path, workspace: Workspace, thr
     assert resident(server_pid(home), "VmHWM") < SANE
 
 
-@pytest.mark.parametrize("followers", [30, pytest.param(200, marks=LARGE)])
-def test_followers_do_not_block_others(home: Path, workspace: Workspace, followers: int) -> None:
+def test_followers_do_not_block_others(home: Path, workspace: Workspace) -> None:
+    followers = 200
     run = Experiment(workspace, "ops").start_logging(snapshot_directory=None)
     here, seen = threading.Barrier(followers + 1), list[str]()
 
@@ -82,10 +83,8 @@ def test_followers_do_not_block_others(home: Path, workspace: Workspace, followe
     assert resident(server_pid(home), "VmHWM") < SANE
 
 
-@pytest.mark.parametrize(("megabytes", "line"), [(8, 3_000_000), pytest.param(200, 10_000_000, marks=LARGE)])
-def test_much_output_arrives(
-    home: Path, workspace: Workspace, project: Path, tmp_path: Path, megabytes: int, line: int
-) -> None:
+def test_much_output_arrives(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    megabytes, line = 200, 10_000_000
     script = f"""
         import sys
         for i in range({megabytes}):
@@ -101,10 +100,8 @@ def test_much_output_arrives(
     assert resident(server_pid(home), "VmHWM") < SANE
 
 
-@pytest.mark.parametrize(("points", "names"), [(50_000, 300), pytest.param(1_000_000, 5_000, marks=LARGE)])
-def test_many_points_and_many_names_arrive(
-    home: Path, workspace: Workspace, project: Path, points: int, names: int
-) -> None:
+def test_many_points_and_many_names_arrive(home: Path, workspace: Workspace, project: Path) -> None:
+    points, names = 1_000_000, 5_000
     script = f"""
         from azureml.core import Run
         run = Run.get_context()
@@ -121,8 +118,8 @@ def test_many_points_and_many_names_arrive(
     assert resident(server_pid(home), "VmHWM") < 2 * SANE, "a million points are in memory once, as they are read"
 
 
-@pytest.mark.parametrize("count", [600, pytest.param(10_000, marks=LARGE)])
-def test_many_outputs_arrive(home: Path, workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+def test_many_outputs_arrive(home: Path, workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    count = 10_000
     script = f"""
         for i in range({count}):
             open(f"outputs/{{i}}.txt", "w").write(str(i))
@@ -134,8 +131,8 @@ def test_many_outputs_arrive(home: Path, workspace: Workspace, project: Path, tm
     assert resident(server_pid(home), "VmHWM") < SANE
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=LARGE)])
-def test_large_source_tree_can_be_submitted(workspace: Workspace, project: Path, tmp_path: Path, count: int) -> None:
+def test_large_source_tree_can_be_submitted(workspace: Workspace, project: Path, tmp_path: Path) -> None:
+    count = 20_000
     source = write_source(project, "")
     for number in range(count):
         folder = source / f"part{number // 100}"

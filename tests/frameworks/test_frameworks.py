@@ -10,6 +10,8 @@ import pytest
 from footplate import Run
 from footplate.sdk.config.run_configuration import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 
+pytestmark = pytest.mark.shared_home
+
 TORCH = ["torch==2.13.0", "numpy"]
 TENSORFLOW = ["tensorflow-cpu==2.21.0"]
 Same = Callable[..., Run]

@@ -11,6 +11,8 @@ import pytest
 
 from footplate import Run
 
+pytestmark = pytest.mark.shared_home
+
 ROOT = Path(__file__).parents[2]
 
 
