@@ -92,11 +92,13 @@ def test_runs_are_listed_filtered_sorted_and_compared(
     for run in runs:
         expect(page.get_by_role("link", name=run)).to_be_visible()
     expect(row(page, failed)).to_contain_text("no more memory")  # type: ignore[arg-type]
-    page.get_by_role("button", name="loss").click()
-    expect(page.get_by_role("columnheader", name="loss")).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("button", name="loss", exact=True).click()
+    expect(
+        page.get_by_role("columnheader").filter(has=page.get_by_role("button", name="loss", exact=True))
+    ).to_have_attribute("aria-sort", "ascending")
     expect(page.locator("tbody tr").nth(2)).to_contain_text(first)
     for run in (first, second):
-        page.get_by_role("checkbox", name=f"Show the curves of {run}").check()
+        page.get_by_role("checkbox", name=f"Select {run}").check()
     expect(page.get_by_role("img", name="loss of")).to_be_visible()
     picture(page, "runs")
     page.get_by_label("Filter").fill("params.rate == 0.1")
@@ -106,7 +108,7 @@ def test_runs_are_listed_filtered_sorted_and_compared(
     copy = context.new_page()  # the whole view is in the address
     copy.goto(page.url)
     expect(copy.get_by_role("button", name="Remove the filter params.rate == 0.1")).to_be_visible()
-    expect(copy.get_by_role("checkbox", name=f"Show the curves of {second}")).to_be_checked()
+    expect(copy.get_by_role("checkbox", name=f"Select {second}")).to_be_checked()
     copy.get_by_role("button", name="Remove the filter").click()
     expect(copy.get_by_role("link", name=first)).to_be_visible()
 

@@ -1,20 +1,10 @@
 /** The addresses of the page. A view is in its address as a whole: copy it, and somebody else sees the same. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
 import { parseRunSearch } from "./data/run/search";
+import { readRunsSearch } from "./data/runsSearch";
 import { isSignedIn } from "./data/session";
 import { Shell } from "./parts/Shell";
 import { Home } from "./pages/Home";
-
-export interface RunsSearch {
-  where?: string;
-  order?: string;
-  ascending?: boolean;
-  archived?: boolean;
-  columns?: string[];
-  selected?: string[];
-  axis?: "step" | "time" | "relative";
-  smoothing?: number;
-}
 
 const root = createRootRoute();
 
@@ -38,7 +28,7 @@ const home = createRoute({ getParentRoute: () => signedIn, path: "/", component:
 const runs = createRoute({
   getParentRoute: () => signedIn,
   path: "/w/$workspace/runs",
-  validateSearch: (search: Record<string, unknown>): RunsSearch => search as RunsSearch,
+  validateSearch: readRunsSearch,
   component: lazyRouteComponent(() => import("./pages/runs/Runs"), "Runs"),
 });
 

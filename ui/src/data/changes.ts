@@ -105,7 +105,7 @@ function apply(queries: QueryClient, workspace: string, message: Message): void 
     return;
   }
   const { runs = [], metrics = [] } = message.data;
-  renewRuns(queries, workspace, [...runs, ...metrics]);
+  renewRuns(queries, workspace, runs, metrics);
   for (const run of runs) void queries.invalidateQueries({ queryKey: ["run", run] });
   for (const run of metrics) {
     void queries.invalidateQueries({ queryKey: ["metrics", run] });

@@ -1,7 +1,6 @@
 /** Server state: one function per query, with its key. Keys begin with what `changes` invalidates. */
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import {
-  countRuns,
   getMetricSummary,
   getRun,
   getSeries,
@@ -14,45 +13,12 @@ import {
 import type { SeriesGrid } from "../api/types.gen";
 import { sessionHeaders } from "./session";
 
-export interface RunsFilter {
-  where: string;
-  order: string;
-  ascending: boolean;
-  archived: boolean;
-}
-
 export const workspaces = queryOptions({
   queryKey: ["workspaces"],
   queryFn: async () => (await listWorkspaces()).data.items,
 });
 
 export const server = queryOptions({ queryKey: ["server"], queryFn: async () => (await getServer()).data });
-
-function filterOf({ where, archived }: RunsFilter) {
-  return { where: where || undefined, archived, parent: where ? "any" : "none" };
-}
-
-export function runs(workspace: string, filter: RunsFilter) {
-  return infiniteQueryOptions({
-    queryKey: ["runs", workspace, "list", filter],
-    queryFn: async ({ pageParam }) => {
-      const { order, ascending } = filter;
-      const query = { ...filterOf(filter), show: ["*"], order, ascending, limit: 100, cursor: pageParam };
-      return (await listRuns({ path: { workspace }, query })).data;
-    },
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-    placeholderData: keepPreviousData,
-  });
-}
-
-export function runCount(workspace: string, filter: RunsFilter) {
-  return queryOptions({
-    queryKey: ["runs", workspace, "count", filter.where, filter.archived],
-    queryFn: async () => (await countRuns({ path: { workspace }, query: filterOf(filter) })).data,
-    placeholderData: keepPreviousData,
-  });
-}
 
 export function run(id: string) {
   return queryOptions({ queryKey: ["run", id, "view"], queryFn: async () => (await getRun({ path: { run: id } })).data });

@@ -1,42 +1,57 @@
-import { type FormEvent, useState } from "react";
-import { conditionsOf } from "./columns";
+import { useRef } from "react";
+import { conditionsOf, withCondition, withoutCondition } from "../../data/filterText";
+import { useShortcuts } from "../../parts/useShortcuts";
+import { FilterField } from "./FilterField";
+import { titleOf } from "../../data/columns";
 
-/** Each condition of the filter as a chip with a cross, and a field for one more. */
-export function Filters({ where, onChange }: { where: string; onChange: (where: string) => void }) {
-  const [text, setText] = useState("");
+interface Props {
+  workspace: string;
+  where: string;
+  group: string | undefined;
+  archived: boolean;
+  count: string;
+  onWhere: (where: string) => void;
+  onUngroup: () => void;
+  onUnarchive: () => void;
+}
+
+/** Everything that decides which runs are shown, each with a cross, and a field for one more condition. */
+export function Filters({ workspace, where, group, archived, count, onWhere, onUngroup, onUnarchive }: Props) {
+  const field = useRef<HTMLInputElement>(null);
+  useShortcuts({ "/": () => field.current?.focus() });
   const conditions = conditionsOf(where);
-
-  function add(event: FormEvent) {
-    event.preventDefault();
-    if (text.trim()) onChange([...conditions, text.trim()].join(" and "));
-    setText("");
-  }
-
   return (
-    <form className="filters" onSubmit={add} role="search">
-      {conditions.map((condition) => (
-        <span className="chip" key={condition}>
-          <code>{condition}</code>
-          <button
-            type="button"
-            aria-label={`Remove the filter ${condition}`}
-            onClick={() => onChange(conditions.filter((each) => each !== condition).join(" and "))}
-          >
-            ×
-          </button>
-        </span>
+    <div className="filters" role="search">
+      {archived ? <Chip text="archived" label="Show runs that are not archived" onRemove={onUnarchive} /> : null}
+      {group ? <Chip text={`by ${titleOf(group)}`} label="Remove the grouping" onRemove={onUngroup} /> : null}
+      {conditions.map((condition, index) => (
+        <Chip
+          key={`${index} ${condition}`}
+          text={condition}
+          label={`Remove the filter ${condition}`}
+          onRemove={() => onWhere(withoutCondition(where, index))}
+        />
       ))}
-      <input
-        aria-label="Filter"
-        placeholder="metrics.loss < 0.2, params.lr == 0.1, status == Failed"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-      />
-      {conditions.length > 0 ? (
-        <button type="button" className="quiet" onClick={() => onChange("")}>
+      {conditions.length > 1 ? (
+        <button type="button" className="quiet soft" onClick={() => onWhere("")}>
           clear
         </button>
       ) : null}
-    </form>
+      <FilterField workspace={workspace} field={field} onAdd={(condition) => onWhere(withCondition(where, condition))} />
+      <span className="soft count" role="status" aria-label="Number of runs">
+        {count}
+      </span>
+    </div>
+  );
+}
+
+function Chip({ text, label, onRemove }: { text: string; label: string; onRemove: () => void }) {
+  return (
+    <span className="chip">
+      <code>{text}</code>
+      <button type="button" aria-label={label} title={label} onClick={onRemove}>
+        ×
+      </button>
+    </span>
   );
 }
