@@ -7,6 +7,7 @@ Runs
     records            the state that the server keeps and the API returns
     runs/              kinds, events, lifecycle, outcomes, restarts, and the seam for controllers of groups
     tuning/            sweeps: search spaces and early termination
+    pipelines/         steps that hand data to each other, and what makes their results reusable
     serving/           web services: endpoints, rollouts, replicas, the files of gateway and workers
     requests, replies  bodies of the HTTP API that are not records
 Nodes

@@ -3,6 +3,7 @@
     workspace, experiment, run          Workspace, Experiment, Run: they know all others
     context             `Run.get_context()`: the run that this process belongs to
     sweep_run, profile_run              HyperDriveRun, DatasetProfileRun
+    pipelines/          Pipeline, its steps and its runs
     models/             Model, Webservice
     tuning/             sweeps
     estimators/         Estimator and its framework variants, the predecessors of ScriptRunConfig

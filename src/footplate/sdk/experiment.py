@@ -41,6 +41,7 @@ SUBMITTERS: Dict[str, Tuple[str, str]] = {
     "config.script_run_config.ScriptRunConfig": ("submission.scripts:submit_script", _BY_TYPE),
     "estimators.estimator.Estimator": ("estimators.estimator:submit_estimator", _BY_TYPE),
     "tuning.config.HyperDriveConfig": ("tuning.submission:submit_sweep", _BY_TYPE),
+    "pipelines.graph.Pipeline": ("pipelines.graph:submit_pipeline", _BY_TYPE),
     "data.profile_config.ProfileConfig": ("profile_run:submit_profile", "profile_run:DatasetProfileRun.from_view"),
 }
 """Class of a configuration → the function that submits it and its subclasses, and the one that makes the run.
@@ -106,13 +107,14 @@ class Experiment(Tagged, ExperimentHandle):
         """Submit a run and return at once. The run outlives this process.
 
         Args:
-            config: The work: a ScriptRunConfig, HyperDriveConfig, estimator or NotebookRunConfig.
+            config: The work: a ScriptRunConfig, HyperDriveConfig, Pipeline, estimator or NotebookRunConfig.
             tags: Tags of the run. Values become strings.
             **kwargs: `run_id` chooses the id of the run; by default it is made of the experiment's name,
-                the time and random digits.
+                the time and random digits. A Pipeline takes `pipeline_parameters`,
+                `continue_on_step_failure` and `regenerate_outputs`.
 
         Returns:
-            The run, as a ScriptRun or HyperDriveRun.
+            The run, as a ScriptRun, HyperDriveRun or PipelineRun.
 
         Raises:
             AzureMLException: `config` cannot be submitted.

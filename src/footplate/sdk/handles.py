@@ -26,6 +26,9 @@ SCRIPT_RUN = "azureml.scriptrun"
 HYPERDRIVE = "hyperdrive"
 """Azure's name for the type of a sweep."""
 
+PIPELINE_RUN, STEP_RUN = "azureml.PipelineRun", "azureml.StepRun"
+"""Azure's names for the types of a pipeline and of a step of one."""
+
 
 @explained
 class Tagged:

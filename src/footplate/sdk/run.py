@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
-from footplate.sdk.handles import HYPERDRIVE, SCRIPT_RUN
+from footplate.sdk.handles import HYPERDRIVE, PIPELINE_RUN, SCRIPT_RUN, STEP_RUN
 from footplate.sdk.runs.controlled_run import ControlledRun
 from footplate.sdk.unsupported import make_refusal
 from footplate.sdk.values.wrong_types import explained
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
     from footplate.domain.records import RunView
-    from footplate.sdk import context, sweep_run
+    from footplate.sdk import context
     from footplate.sdk import experiment as experiments
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from footplate.sdk.workspace import Workspace
 else:
     context = Deferred("footplate.sdk.context")
-    sweep_run = Deferred("footplate.sdk.sweep_run")
     experiments = Deferred("footplate.sdk.experiment")
     environments = Deferred("footplate.sdk.environments.environment")
     models = Deferred("footplate.sdk.models.model")
@@ -37,6 +38,15 @@ else:
     interactive = Deferred("footplate.sdk.runs.interactive")
     run_outputs = Deferred("footplate.sdk.submission.run_outputs")
     scripts = Deferred("footplate.sdk.submission.scripts")
+
+
+RUN_CLASSES = {
+    HYPERDRIVE: ("footplate.sdk.sweep_run", "HyperDriveRun"),
+    PIPELINE_RUN: ("footplate.sdk.pipelines.pipeline_run", "PipelineRun"),
+    SCRIPT_RUN: ("footplate.sdk.run", "ScriptRun"),
+    STEP_RUN: ("footplate.sdk.pipelines.pipeline_run", "StepRun"),
+}
+"""Type of a run → the module and the class of its objects, imported on first use."""
 
 
 @explained
@@ -81,7 +91,7 @@ class Run(ControlledRun):
         "a sweep has get_best_run_by_primary_metric(); others: min(run.get_children(), key=…)",
     )
     publish_pipeline = make_refusal(
-        "Run", "run", "publish_pipeline", "Footplate has no pipelines", "submit the script again: run.rerun()"
+        "Run", "run", "publish_pipeline", "Footplate does not publish pipelines yet", "submit the pipeline again"
     )
 
     @property
@@ -461,9 +471,8 @@ class ScriptRun(Run):
 
 def make_run(experiment: Experiment, view: RunView) -> Run:
     """Return an object of the class for the run's type."""
-    if view.type == HYPERDRIVE:
-        return sweep_run.HyperDriveRun.from_view(experiment, view)
-    return (ScriptRun if view.type == SCRIPT_RUN else Run).from_view(experiment, view)
+    module, name = RUN_CLASSES.get(view.type or "", ("footplate.sdk.run", "Run"))
+    return getattr(importlib.import_module(module), name).from_view(experiment, view)
 
 
 @explained

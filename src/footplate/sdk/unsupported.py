@@ -79,7 +79,6 @@ PARTS = {
     "azureml.explain": _NO_EXPLAINERS,
     "azureml.fairness": _NO_FAIRNESS,
     "azureml.interpret": _NO_EXPLAINERS,
-    "azureml.pipeline": _NO_PIPELINES,
     "azureml.responsibleai": (
         "has no Responsible AI dashboard",
         "use the package raiwidgets directly in a notebook",

@@ -6,6 +6,7 @@ Runs
     runs           submit, list, change, cancel and restart runs
     orchestration/ takes events, saves decisions, performs effects; the queue, agents, groups
     sweeps         the trials of a sweep
+    pipelines      the data of a step, and results that are reused
     story          lines of a run's story
     stacks         stack traces of running processes
     metrics        journals in, series out
@@ -40,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from footplate.domain.pipelines.graph import KIND as PIPELINE
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
 from footplate.services.access.sessions import SessionService
@@ -66,6 +68,7 @@ from footplate.services.orchestration.agent_archives import AgentArchives
 from footplate.services.orchestration.agent_jobs import AgentJobs, Listeners
 from footplate.services.orchestration.orchestrator import Orchestrator
 from footplate.services.orchestration.queues import QueueReader
+from footplate.services.pipelines import StepPreparer
 from footplate.services.run_limits import RunLimits
 from footplate.services.runs import RunService
 from footplate.services.secrets import SecretService
@@ -119,7 +122,8 @@ class Services:
         self.runs = RunService(
             store, self.orchestrator, self.computes, self.datasets, self.limits, self.notifications, publish
         )
-        self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel)
+        steps = StepPreparer(store, self.datasets, self.datastores)
+        self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel, {PIPELINE: steps.prepare})
         self.files = FileService(store, publish, self.object_blobs)
         self.logs = LogService(store)
         self.metrics = MetricService(store, publish, self.orchestrator.groups.metrics_arrived)

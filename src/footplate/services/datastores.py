@@ -1,6 +1,7 @@
 """Datastores: register them, choose the default, and give access to authorized callers.
 
-The server never opens one itself: bytes move between the store and its reader or writer.
+Bytes move between the store and its reader or writer. The server itself opens one only to compare the inputs of a
+pipeline's steps.
 """
 
 from __future__ import annotations

@@ -53,19 +53,12 @@ IGNORED_KEYWORDS: dict[str, dict[str, str]] = {
 
 METHODS_OF_OTHER_RUNS = {
     "azureml.train.automl": "get_output get_best_child get_guardrails get_run_sdk_dependencies summarize",
-    "azureml.pipeline": "find_step_run get_steps get_pipeline_output publish_pipeline get_graph get_outputs "
-    "get_output_data",
 }
 """Module → methods of its runs. `Experiment.submit` returns them on Azure, so that they look like methods of Run."""
 
 KEYWORDS_OF_OTHER_PARTS = {
     "Experiment.submit": {
         "show_output": "azureml.train.automl",
-        **dict.fromkeys(
-            ("continue_on_step_failure", "pipeline_parameters", "pipeline_params", "pipeline_version",
-             "regenerate_outputs"),
-            "azureml.pipeline",
-        ),
     },
-}  # fmt: skip
+}
 """Name of a method with other keywords → its keywords that only other parts of Azure's SDK accept, and these parts."""

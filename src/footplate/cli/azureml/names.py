@@ -18,6 +18,7 @@ from typing import Any
 from footplate import sdk
 from footplate.cli.azureml.differences import KEYWORDS_OF_OTHER_PARTS, METHODS_OF_OTHER_RUNS
 from footplate.sdk.exceptions import AzureMLException
+from footplate.sdk.pipelines import pipeline_run  # noqa: F401  # `Experiment.submit` may return its classes
 from footplate.sdk.run import Run
 from footplate.sdk.unsupported import PARTS
 from footplate.sdk.values.checked_attributes import nearest
@@ -70,6 +71,9 @@ def member(owner: Thing, name: str) -> Thing | None:
     if kind is None or not kind.__module__.startswith("footplate."):
         return None
     label = f"{owner.name}.{name}"
+    others = _of_other_runs(kind, name)
+    if others:
+        raise Missing(f"{kind.__name__} has no {name}", others)
     owners = [each for each in _relatives(kind) if name in vars(each) or name in _assigned(each)]
     possible = [each for each in owners if each is owners[0] or each not in kind.__mro__]
     things = [_member_of(each, name, kind, label, owner.is_instance) for each in possible]
@@ -78,13 +82,13 @@ def member(owner: Thing, name: str) -> Thing | None:
     if name.startswith("__") or any("__getattr__" in vars(each) for each in kind.__mro__):
         return None
     names = {key for each in _relatives(kind) for key in (*vars(each), *_assigned(each)) if not key.startswith("_")}
-    raise Missing(f"{kind.__name__} has no {name}", _of_other_runs(kind, name) or nearest(name, names))
+    raise Missing(f"{kind.__name__} has no {name}", nearest(name, names))
 
 
 def _of_other_runs(kind: type, name: str) -> str:
-    """Return a hint if the runs of pipelines or of automated machine learning have this method."""
+    """Return a hint if the runs of automated machine learning have this method."""
     for part, methods in METHODS_OF_OTHER_RUNS.items():
-        if name in methods.split() and issubclass(kind, Run):
+        if name in methods.split() and kind is Run:
             return f"runs of {part} have it, which Footplate does not: {PARTS[part][1]}"
     return ""
 

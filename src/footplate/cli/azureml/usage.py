@@ -33,6 +33,7 @@ HOMES = {
     "azureml.pipeline.core": "Pipeline PipelineData PipelineDraft PipelineEndpoint PipelineParameter PipelineRun "
     "PublishedPipeline Schedule ScheduleRecurrence StepSequence TrainingOutput",
     "azureml.pipeline.core.graph": "InputPortDef",
+    "azureml.pipeline.core.pipeline_output_dataset": "PipelineOutputFileDataset",
     "azureml.pipeline.steps": "AdlaStep AutoMLStep AzureBatchStep CommandStep DatabricksStep DataTransferStep "
     "EstimatorStep HyperDriveStep KustoStep ModuleStep MpiStep NotebookRunnerStep ParallelRunConfig ParallelRunStep "
     "PythonScriptStep SynapseSparkStep",

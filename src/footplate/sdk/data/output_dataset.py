@@ -69,6 +69,7 @@ class OutputFileDatasetConfig:
         self._registration: Optional[Registration] = None
         self.table: Optional[Dict[str, Any]] = None
         self._runs: List[str] = []  # shared by all copies: the runs that were submitted with it
+        self.writers: List[Any] = []  # shared by all copies: the steps of pipelines that write it
 
     def as_mount(self: C, disable_metadata_cache: bool = False) -> C:
         """Upload files while the run writes them; they are kept even if the run fails.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from typing import Any, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from footplate.domain.records import RunView
 from footplate.domain.runs.run_kinds import kind_of
@@ -19,7 +19,7 @@ from footplate.sdk.config.script_run_config import ScriptRunConfig, argument, li
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
 from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import snapshots
-from footplate.sdk.session import user_name
+from footplate.sdk.session import Session, user_name
 from footplate.sdk.submission import on_demand
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET
@@ -60,18 +60,27 @@ class PreparedScript(NamedTuple):
     diff: bytes
 
 
-def prepare_script(experiment: Experiment, config: ScriptRunConfig) -> PreparedScript:
+TakeSnapshot = Callable[[Session, str, Tuple[str, ...]], snapshots.Taken]
+
+
+def prepare_script(
+    experiment: Experiment,
+    config: ScriptRunConfig,
+    data: Optional[ConfiguredData] = None,
+    take: TakeSnapshot = snapshots.take,
+) -> PreparedScript:
+    """Return the configuration as a spec. `data` collects its data, `take` stores its source directory."""
     if not os.path.isdir(config.source_directory):
         raise ExperimentExecutionException(
             f"there is no source directory {os.path.abspath(config.source_directory)}",
             hint=f"relative paths start at the current directory, {os.getcwd()}",
         )
     workspace = experiment.workspace
-    data = ConfiguredData(workspace)
+    data = data or ConfiguredData(workspace)
     spec = to_run_spec(config, experiment.name, data)
     if spec.target == VM_SIZE_TARGET:
         spec = on_demand.place(workspace, spec, config.run_config)
-    snapshot = snapshots.take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
+    snapshot = take(workspace.session, config.source_directory, (*spec.collect, *spec.watch))
     return PreparedScript(replace(spec, snapshot=snapshot.id, properties=snapshot.properties), data, snapshot.diff)
 
 

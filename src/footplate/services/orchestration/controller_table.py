@@ -13,6 +13,8 @@ from footplate.services.settings import read_samplers
 
 CONTROLLERS: dict[str, str] = {
     "completes_with_children": "footplate.domain.runs.child_groups:CompletesWithChildren",
+    "pipeline": "footplate.domain.pipelines.controller:PipelineController",
+    "reused_step": "footplate.domain.pipelines.controller:ReusedStep",
     "service": "footplate.domain.serving.replicas:ServiceController",
     "sweep": "footplate.tuning.sweep:SweepController",
 }
@@ -20,7 +22,7 @@ CONTROLLERS: dict[str, str] = {
 SETTINGS: dict[str, Callable[[Path], Mapping[str, str]]] = {"sweep": read_samplers}
 """The settings that a kind of controller reads: a function of the home."""
 
-LOGS = {"sweep": "azureml-logs/hyperdrive.txt"}
+LOGS = {"pipeline": "logs/azureml/executionlogs.txt", "sweep": "azureml-logs/hyperdrive.txt"}
 """The log of a group, by the kind of its controller: the file that receives the lines of its decisions."""
 
 OTHER_LOG = "azureml-logs/group.txt"

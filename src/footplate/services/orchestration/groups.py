@@ -52,6 +52,12 @@ class Cancel(Protocol):
     def __call__(self, run: str, by: str = "", reason: str = "") -> RunView: ...
 
 
+class Prepare(Protocol):
+    """`StepPreparer.prepare`: complete the spec of a child right before it is submitted; the text goes to the log."""
+
+    def __call__(self, group: RunRecord, key: str, spec: RunSpec) -> tuple[RunSpec, str]: ...
+
+
 class Groups:
     """The children of all groups. `doubt(run)` has the effects of a run repeated when the store is back.
 
@@ -73,6 +79,7 @@ class Groups:
         self._clock = clock
         self._submit: Submit | None = None
         self._cancel: Cancel | None = None
+        self._preparers: Mapping[str, Prepare] = {}
         self._guard = threading.Lock()
         self._steps: defaultdict[str, deque[Step]] = defaultdict(deque)
         self._busy: set[str] = set()
@@ -81,9 +88,9 @@ class Groups:
         self._locks: dict[str, tuple[_LockBasis, str]] = {}  # of a child that has ended, by group
         self._metric_counts: dict[str, tuple[str, ControllerSpec, int]] = {}  # by child: group, spec, intervals passed
 
-    def connect(self, submit: Submit, cancel: Cancel) -> None:
-        """Set the verbs of runs, which exist only after the orchestrator."""
-        self._submit, self._cancel = submit, cancel
+    def connect(self, submit: Submit, cancel: Cancel, preparers: Mapping[str, Prepare]) -> None:
+        """Set the verbs of runs, which exist only after the orchestrator. `preparers`: by kind of controller."""
+        self._submit, self._cancel, self._preparers = submit, cancel, preparers
 
     def note(self, record: RunRecord) -> None:
         """Take notice of a run that changed."""
@@ -236,10 +243,11 @@ class Groups:
         for order in orders:
             child = controllers.child_id(run, order.key)
             spec = replace(order.spec, parent=run)
-            # Later children get the packages of the first that ended, whatever the indexes offer by now.
-            basis, lock = self._locks.get(run, (None, None))
-            inherited = lock if _lock_basis(spec) == basis else None
             try:
+                spec = self._prepare(record, order.key, spec)
+                # Later children get the packages of the first that ended, whatever the indexes offer by now.
+                basis, lock = self._locks.get(run, (None, None))
+                inherited = lock if _lock_basis(spec) == basis else None
                 self._submit(record.workspace, child, spec, created_by, lock=inherited)
             except (Unavailable, OutOfSpace):
                 raise
@@ -248,6 +256,19 @@ class Groups:
                 self._consult(run, controllers.ChildRefused(order.key, cause))
                 return False
         return True
+
+    def _prepare(self, record: RunRecord, key: str, spec: RunSpec) -> RunSpec:
+        """Return the spec completed by the group's preparer; a child that exists keeps the spec that it has."""
+        assert record.spec.controller is not None
+        kind = record.spec.controller.kind
+        prepare = self._preparers.get(kind)
+        if prepare is None:
+            return spec
+        with contextlib.suppress(NotFound):
+            return self._store.runs.record(controllers.child_id(record.id, key)).spec
+        spec, line = prepare(record, key, spec)
+        self._log(record.id, kind, [line])
+        return spec
 
     def _end_children(self, run: str) -> None:
         record = self._store.runs.record(run)

@@ -52,7 +52,7 @@ def test_a_group_completes_when_its_children_do(house: House) -> None:
 
 def test_children_survive_a_server_that_stops_before_they_exist(house: House) -> None:
     """The decision is stored and no order performed: the state that a killed server leaves."""
-    house.services.orchestrator.groups.connect(_never, house.services.runs.cancel)
+    house.services.orchestrator.groups.connect(_never, house.services.runs.cancel, {})
     start(house, ControllerSpec("completes_with_children", children={"a": JOB, "b": JOB}))
     house.bulletin.until(lambda: (house.store.runs.record("g").group or {})["decision"]["submit"] != [])
     house.services.stop()

@@ -1,3 +1,0 @@
-from footplate.sdk.unsupported import absent
-
-absent(__name__)

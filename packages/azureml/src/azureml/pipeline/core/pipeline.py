@@ -1,0 +1,3 @@
+from footplate.sdk.pipelines.graph import Pipeline
+
+__all__ = ["Pipeline"]

@@ -1,0 +1,3 @@
+from footplate.sdk.pipelines.data import PipelineOutputFileDataset
+
+__all__ = ["PipelineOutputFileDataset"]
