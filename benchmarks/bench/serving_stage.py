@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -22,7 +22,16 @@ import psutil
 from bench.harness import Report, wait_for
 from bench.homes import footplate_home
 from bench.machine import free_port
-from bench.peers.model_servers import JOBS, litserve_command, mlflow_command, mosec_command, peers_python, serving
+from bench.peers.model_servers import (
+    JOBS,
+    awake,
+    family_of,
+    litserve_command,
+    mlflow_command,
+    mosec_command,
+    peers_python,
+    serving,
+)
 from footplate import Workspace
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
@@ -35,13 +44,14 @@ LITSERVE, LITSERVE_WAITING, MOSEC = "LitServe", "LitServe, batch_timeout 5 ms", 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A server of one model: its address, the form of its requests, and its processes."""
+    """A server of one model: its address, the form of its requests, and its processes. Peers sleep between turns."""
 
     who: str
     model: str
     url: str
     field: str
     processes: Sequence[psutil.Process]
+    is_peer: bool = False
 
 
 @dataclass(frozen=True)
@@ -107,8 +117,9 @@ class Stage:
             command = mlflow_command(self.python, self.models, model, port, 2 if who == MLFLOW_TWO else 1)
             path, field = "invocations", "inputs"
         with serving(command, port, self.folder / f"{who}-{model}.log", self.python) as process:
-            contestant = Contestant(who, model, f"http://127.0.0.1:{port}/{path}", field, [process])
-            wait_for(f"an answer of {who}", lambda: self._answers(contestant), 60, 0.2)
+            contestant = Contestant(who, model, f"http://127.0.0.1:{port}/{path}", field, [process], is_peer=True)
+            with awake(contestant.processes):
+                wait_for(f"an answer of {who}", lambda: self._answers(contestant), 60, 0.2)
             yield contestant
 
     def _answers(self, contestant: Contestant) -> bool | None:
@@ -138,12 +149,13 @@ class Stage:
         url = urlsplit(contestant.url)
         bodies = [json.dumps({contestant.field: [row]}) for row in self.inputs[contestant.model]]
         given = {"host": url.hostname, "port": url.port, "path": url.path, "bodies": bodies, "clients": clients}
-        before = _cpu_seconds(contestant.processes)
-        done = subprocess.run(
-            [sys.executable, JOBS / "http_load.py"], input=json.dumps({**given, "seconds": seconds}),
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        used = _cpu_seconds(contestant.processes) - before
+        with awake(contestant.processes) if contestant.is_peer else nullcontext():
+            before = _cpu_seconds(contestant.processes)
+            done = subprocess.run(
+                [sys.executable, JOBS / "http_load.py"], input=json.dumps({**given, "seconds": seconds}),
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            used = _cpu_seconds(contestant.processes) - before
         found = json.loads(done.stdout)
         latencies, taken = found["latencies"], found["seconds"]
         return Load(
@@ -201,8 +213,7 @@ def _is_worker(process: psutil.Process, run: str) -> bool:
 
 
 def _cpu_seconds(processes: Sequence[psutil.Process]) -> float:
-    family = [each for process in processes for each in (process, *process.children(recursive=True))]
-    return sum(times.user + times.system for times in (process.cpu_times() for process in family))
+    return sum(times.user + times.system for times in (process.cpu_times() for process in family_of(processes)))
 
 
 def _numbers(value: Any) -> list[float]:

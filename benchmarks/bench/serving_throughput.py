@@ -30,6 +30,8 @@ CAVEATS = """
 process with an epoll loop, the same for all contestants; its share of a core is checked, so that it is not what is
 measured. On a machine with two cores it competes with the servers, and so costs the fastest one most.
 
+Peers are suspended while others are measured: an idle LitServe polls, with a third of a core and more.
+
 All servers run one worker process and the library with one thread; MLflow also runs with two. LitServe batches up to 32
 requests, in one row those that are there and in the other after a wait of 5 ms. mosec, whose HTTP server is written in
 Rust, waits 1 ms for a batch of 32 and checks neither keys nor shapes. The notes have the CPU time per request

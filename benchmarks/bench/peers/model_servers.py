@@ -7,8 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -69,6 +69,8 @@ def serving(command: list[str], port: int, log: Path, python: Path) -> Iterator[
         yield psutil.Process(process.pid)
     finally:
         family = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        send(signal.SIGCONT, family)
+        process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGTERM)
         _, left = psutil.wait_procs(family, 10)
         for child in left:
@@ -78,6 +80,27 @@ def serving(command: list[str], port: int, log: Path, python: Path) -> Iterator[
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def family_of(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Return the processes with all that they started."""
+    return [each for process in processes for each in (process, *process.children(recursive=True))]
+
+
+@contextmanager
+def awake(processes: Sequence[psutil.Process]) -> Iterator[None]:
+    """Let the processes of a server run, and suspend them at the end: an idle LitServe polls all the time."""
+    send(signal.SIGCONT, family_of(processes))
+    try:
+        yield
+    finally:
+        send(signal.SIGSTOP, family_of(processes))
+
+
+def send(number: signal.Signals, processes: Sequence[psutil.Process]) -> None:
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def _quiet(_line: str) -> None:
