@@ -120,7 +120,7 @@ class HttpConnection(SharedBuffer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=0)
+        self._transport.set_write_buffer_limits(high=1)  # with 0, TLS waits for a client that has read everything
         self._connections.add(self)
         self._wait(HEADER_SECONDS)
 

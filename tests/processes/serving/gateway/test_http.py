@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ssl
 import tracemalloc
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from footplate.serving.gateway.http import HttpConnection, HttpRequest, HttpResponse, Respond
 from footplate.serving.gateway.memory import Memory
+from support.indexes import self_sign
 
 LARGE = 32 << 20
 
@@ -52,18 +55,25 @@ Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Connect = Callable[[], Awaitable[Client]]
 
 
-def served(scenario: Callable[[Application, Connect], Any], memory: int = 1 << 30) -> None:
+def served(
+    scenario: Callable[[Application, Connect], Any], memory: int = 1 << 30, certificate: tuple[Path, Path] | None = None
+) -> None:
     loop = ShiftedLoop()
+    tls = trusting = None
+    if certificate is not None:
+        tls, trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=certificate[0])
+        tls.load_cert_chain(*certificate)
 
     async def run() -> None:
         application = Application(Memory(memory))
         server = await loop.create_server(
-            lambda: HttpConnection(application, application.connections, application.memory), "127.0.0.1", 0
+            lambda: HttpConnection(application, application.connections, application.memory), "127.0.0.1", 0, ssl=tls
         )
         clients: list[Client] = []
 
         async def connect() -> Client:
-            clients.append(await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1 << 16))
+            address, name = server.sockets[0].getsockname(), "localhost" if trusting else None
+            clients.append(await asyncio.open_connection(*address, limit=1 << 16, ssl=trusting, server_hostname=name))
             return clients[-1]
 
         try:
@@ -117,6 +127,17 @@ def test_an_idle_connection_is_closed_without_a_word() -> None:
         assert await reader.read() == b""
 
     served(scenario)
+
+
+def test_requests_of_any_size_follow_each_other_over_tls(tmp_path: Path) -> None:
+    async def scenario(application: Application, connect: Connect) -> None:
+        reader, writer = await connect()
+        for size in (0, 1, 1, 100_000, 1, 3_000_000, 262_145):
+            body = bytes(number % 251 for number in range(size))
+            writer.write(post("/", body))
+            assert await asyncio.wait_for(answer(reader), 20) == (200, body), size
+
+    served(scenario, certificate=self_sign(tmp_path, "localhost"))
 
 
 def test_half_a_request_waits_for_the_answer_to_the_one_before() -> None:
