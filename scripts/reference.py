@@ -160,17 +160,28 @@ RIGHTS_HEAD = """# Rights
 
 `make docs` generates this page from the table of rights in `server/rights.py`. Every route requires
 one right; [HTTP API](http.md) names it. The owner of a server has all rights: with the server's
-token, and on the server's own machine by being the user who owns the home folder. A run has a token
-of its own, which works until the run has ended and its nodes have delivered everything.
-[A server for the team](../guides/team-server.md#inside-a-job) explains what this protects.
+token, and on the server's own machine by being the user who owns the home folder.
 
-| right | permits to | a run has it on |
-|---|---|---|
+People and service accounts have roles in workspaces: a reader, a contributor or an owner; each
+includes the one before. A role counts in the workspace of the object that a request names. For what
+belongs to no workspace, such as content, the highest role counts. An owner of all workspaces is an
+owner of the server. A token can limit a person to a workspace or to reading.
+
+A run has a token of its own, which works until the run has ended and its nodes have delivered
+everything. Beyond itself, a run has a right only as long as its submitter has it.
+[A server for the team](../guides/team-server.md) explains what this protects. The last column tells
+which requests enter the audit log.
+
+| right | permits to | people who have it | a run has it on | logged |
+|---|---|---|---|---|
 """
 
 
 def rights_page(_: str) -> str:
-    rows = [f"| `{right.name}` | {right.meaning} | {right.reach.value} |\n" for right in Right]
+    rows = [
+        f"| `{right.name}` | {right.meaning} | {right.need.value} | {right.reach.value} | {right.log.value} |\n"
+        for right in Right
+    ]
     return RIGHTS_HEAD + "".join(rows)
 
 

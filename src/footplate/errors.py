@@ -3,6 +3,7 @@
     FootplateError              code            HTTP
     ├── InvalidInput            invalid         400   the request cannot be fulfilled as it stands
     ├── NotAllowed              not_allowed     403   the token is missing, wrong, or lacks the right
+    │   └── TooManyRequests     too_many        429   too many attempts have failed: wait
     ├── NotFound                not_found       404   the object does not exist
     ├── Conflict                conflict        409   the object exists, or its state forbids the request
     │   └── InvalidTransition   bad_transition  409   the run's state does not admit the event
@@ -46,6 +47,10 @@ class InvalidInput(FootplateError):
 
 class NotAllowed(FootplateError):
     code, status = "not_allowed", 403
+
+
+class TooManyRequests(NotAllowed):
+    code, status = "too_many", 429
 
 
 class NotFound(FootplateError):

@@ -31,8 +31,8 @@ CASES = 20
 SECONDS = 60.0
 """The limit on one answer. Long polls are cut short, so only a server that hangs takes that long."""
 
-LEFT_OUT = ("stop_server", "resolve_lock", "build_lock", "follow_changes")
-"""These would end the server under test, download packages, or answer without an end."""
+LEFT_OUT = ("stop_server", "switch_server_key", "resolve_lock", "build_lock", "follow_changes")
+"""These would end the server under test or lock us out of it, download packages, or answer without an end."""
 
 FILES = "/workspaces/{workspace}/datastores/workspaceblobstore/files"
 CHECKS = [

@@ -20,6 +20,7 @@ metrics         journals in, series and summaries out
 models          registered models
 nodes           requests of node agents
 notifications   messages to people when runs end
+people          people, service accounts, their roles and tokens
 runs            submit, list, follow, change and end runs
 secrets         secrets of a workspace
 server          the server itself
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from footplate.api.models import ModelsApi
     from footplate.api.nodes import NodesApi
     from footplate.api.notifications import NotificationsApi
+    from footplate.api.people import PeopleApi
     from footplate.api.runs import RunsApi
     from footplate.api.secrets import SecretsApi
     from footplate.api.server import ServerApi
@@ -83,6 +85,7 @@ class ApiClient:
     models: ModelsApi
     nodes: NodesApi
     notifications: NotificationsApi
+    people: PeopleApi
     runs: RunsApi
     secrets: SecretsApi
     server: ServerApi

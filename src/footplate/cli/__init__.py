@@ -2,7 +2,7 @@
 
     main            the root command, loading of subcommands, errors
     init, run, runs/, sweep, experiments, models, endpoints, data, datastore, env, compute/, server, doctor,
-    completion, azureml/
+    completion, azureml/, access/
                     the commands
     run_config      the options of `run` that describe a run
     context         options that commands share; finding the workspace and the run

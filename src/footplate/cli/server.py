@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import click
 
-from footplate.cli.console import ago, counted, emit, emit_or_pairs, print_pairs, say, size, when
+from footplate.cli.console import ago, counted, emit, emit_or_pairs, emit_or_say, print_pairs, say, size, when
 from footplate.cli.context import (
     in_workspace_with_json,
     json_option,
@@ -119,6 +119,18 @@ def stop() -> None:
     """Stop the server. Runs continue, and the next server takes them over."""
     home = homes.home_folder()
     say(f"the server of {home} {'has stopped' if launcher.stop_server(home) else 'is not running'}")
+
+
+@server.command()
+@click.argument("state", type=click.Choice(["on", "off"]))
+@json_option
+def key(state: str, as_json: bool) -> None:
+    """Accept the server's own token, or refuse it once people have tokens of their own.
+
+    It is the emergency key: on the server's own machine, its owner can always switch it on again.
+    """
+    view = open_session(server_of_folder()).api.server.switch_key(state == "on")
+    emit_or_say(as_json, view, f"the server {'accepts' if view.accepted else 'refuses'} its own token")
 
 
 @server.command("test-notifications")

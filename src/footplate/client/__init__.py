@@ -2,6 +2,7 @@
 
 `connect()` finds or starts the server and returns the `Transport` that carries every request.
 
+    credentials tokens that `footplate login` stored
     home        the home folder: its location, its files, and the last server's record of itself
     http        HTTP/1.1 over one socket
     launcher    find, start, replace and stop the server of a home
@@ -36,6 +37,10 @@ def connect(home: Optional[str] = None, endpoint: Optional[str] = None, token: O
     if token is None and endpoint == (named or endpoint):  # never show one server's token to another
         token = os.environ.get(environ.TOKEN)
     path = parse_endpoint(endpoint).socket
+    if token is None and not path and environ.RUN_ID not in os.environ:
+        from footplate.client.credentials import stored_token  # noqa: PLC0415  # jobs and laptops need it not
+
+        token = stored_token(endpoint)
     owner = home_of_socket(path) if path else None
     # The agent that started a job passed the server's address, and that server may be away for a moment.
     is_known = endpoint == named and environ.RUN_ID in os.environ

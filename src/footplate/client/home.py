@@ -25,7 +25,8 @@ _LONGEST_HOME = _LONGEST - len(os.path.join("", SOCKET_FOLDER, SOCKET)) - 1
 _CONTENTS = frozenset(
     [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
      "footplate.db-shm", "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels",
-     "settings.ini", "secrets.key", "serving", "stores", "page_port"]
+     "settings.ini", "secrets.key", "serving", "stores", "page_port",
+     "credentials.json"]
 )  # fmt: skip
 
 

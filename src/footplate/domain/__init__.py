@@ -9,6 +9,7 @@ Runs
     tuning/            sweeps: search spaces and early termination
     pipelines/         steps that hand data to each other, and what makes their results reusable
     serving/           web services: endpoints, rollouts, replicas, the files of gateway and workers
+    access/            people of a team server, their roles and tokens, the audit log
     requests, replies  bodies of the HTTP API that are not records
 Nodes
     orders             what a node agent is to do and what it reports

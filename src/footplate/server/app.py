@@ -23,9 +23,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate import __version__
 from footplate.api import PREFIX
+from footplate.domain.access.people import ServerKeyView
 from footplate.domain.replies import ServerInfo, ServerStopping
 from footplate.errors import Broken, FootplateError, InvalidInput, NotFound, OutOfSpace
-from footplate.server.auth import Directory, Guard
+from footplate.server.audit import Recorder, note_detail
+from footplate.server.auth import Credentials, Guard
+from footplate.server.authorization import Directory
 from footplate.server.body_limit import BodyLimit
 from footplate.server.browser import AnswerHeaders, BrowserRules
 from footplate.server.gate import Gate, GateMiddleware
@@ -35,6 +38,7 @@ from footplate.server.page_files import PageFiles
 from footplate.server.responses import answer, answer_error
 from footplate.server.rights import Right
 from footplate.server.routes import routers
+from footplate.server.routes.parsing import Body
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,7 @@ class PageOpener(Protocol):
     async def open(self) -> str: ...
 
 
-class Backend(Directory, Protocol):
+class Backend(Credentials, Directory, Recorder, Protocol):
     """The services as the application itself uses them; the endpoints use more."""
 
     def active_runs(self) -> int: ...
@@ -129,6 +133,17 @@ def get_server(request: Request) -> Response:
             page=state.page.address if state.page else None,
         )
     )
+
+
+class KeySwitch(Body):
+    accepted: bool
+
+
+@_own.put("/server/key", Right.MANAGE_SERVER, ServerKeyView)
+def switch_server_key(body: KeySwitch, request: Request) -> Response:
+    """Accept the server's own token, the emergency key of its owner, or refuse it and end its sessions."""
+    note_detail(request, "accepted" if body.accepted else "refused")
+    return answer(cast(Backend, request.app.state.services).server_key.switch(body.accepted))
 
 
 @_own.post("/server/stop", Right.MANAGE_SERVER, ServerStopping, status_code=202)

@@ -1,9 +1,9 @@
-"""Principals: every request comes from the owner of the server, from a run, or from a link that the owner signed.
+"""Credentials become principals: every request comes from the owner of the server, a person, a run, or a signed link.
 
-Over TCP the owner sends the server's token, or the owner's browser proves its session (`browser`). On the Unix socket
-the owner is every process of the user, except those of runs (`peers`). A run sends its own token on either. A signed
-link reads one file of a run. Routes name the right that they require (`rights`), and `authorize` checks whether the
-principal has it on the object of the request.
+Over TCP a client sends a token: the server's own, which is the owner's, or that of a person or a service account. On
+the Unix socket every process of the user is the owner, except those of runs (`peers`). A run sends its own token on
+either. A browser proves its session (`browser`). A signed link reads one file of a run. Routes name the right that they
+require (`rights`), and `authorization` checks whether the principal has it on the object of the request.
 """
 
 from __future__ import annotations
@@ -15,36 +15,58 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import parse_qsl
 
-from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from footplate.api import PREFIX
+from footplate.api import PREFIX as API_PREFIX
 from footplate.api.links import SIGNER, is_signed
-from footplate.domain.records import RunView
-from footplate.errors import FootplateError, NotAllowed, NotFound
+from footplate.domain.access.people import ServerKeyView
+from footplate.errors import FootplateError, NotAllowed
 from footplate.server.browser import BrowserRules, SessionProof
-from footplate.server.peers import STATE, Peer
+from footplate.server.peers import STATE, Peer, own_login
 from footplate.server.responses import answer_error
-from footplate.server.rights import Reach, Right
+from footplate.server.rights import Right
+from footplate.server.sign_in_limit import SignInLimit
+from footplate.services.access.identities import Identity, SessionHolder
+from footplate.services.access.person_tokens import PREFIX
+from footplate.services.access.server_key import SERVER_KEY
 from footplate.services.access.tokens import TokenHolder
-from footplate.services.run_limits import are_related
 
 
 @dataclass(frozen=True)
 class Principal:
-    """The sender of a request: a run, the owner, or somebody who follows a link that one of them signed."""
+    """The sender of a request: a person, a run, the owner, or somebody who follows a link that one of them signed."""
 
     run: str | None = None
-    workspace: str | None = None
+    workspace: str | None = None  # of the run
     only: Right | None = None  # the only right; a signature names the object
+    identity: Identity | None = None
+    name: str = ""  # shown as the author of what the principal makes
+    credential: str | None = None  # the id of a token, or how a session began
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether this is the owner of the server, by its socket or its own token."""
+        return self.run is None and self.identity is None and self.only is None
+
+    @property
+    def person(self) -> str | None:
+        """The person or service account that owns what the principal makes; None for the owner of the server."""
+        return self.identity.name if self.identity else None
+
+    def may_read(self, workspace: str) -> bool:
+        if self.run is not None:
+            return workspace == self.workspace
+        return self.identity is None or self.identity.role_in(workspace) is not None
 
 
-OWNER = Principal()
 READER = Principal(only=Right.READ_RUNS)
 VISITOR = Principal(only=Right.SIGN_IN)
-"""A browser without a session. It may only redeem a code."""
+"""A browser without a session. It may only sign in."""
 
-SIGN_IN = f"{PREFIX}/session"
+OWNER_NAME = "owner"
+"""The name of a sender of the server's own token, which many people may have."""
+
+SIGN_IN = f"{API_PREFIX}/session"
 
 
 class _Tokens(Protocol):
@@ -55,27 +77,33 @@ class _Tokens(Protocol):
     def token_of_signer(self, signer: str) -> str | None: ...
 
 
+class _PersonTokens(Protocol):
+    def recall(self, token: str) -> Identity | None: ...
+
+    def holder_of(self, token: str) -> Identity | None: ...
+
+
+class _ServerKey(Protocol):
+    def recall(self) -> bool | None: ...
+
+    def is_accepted(self) -> bool: ...
+
+    def switch(self, accepted: bool) -> ServerKeyView: ...
+
+
 class _Sessions(Protocol):
     @property
     def cookie_name(self) -> str: ...
 
     def exist(self) -> bool: ...
 
-    def recall(self, cookie: str, secret: str) -> bool: ...
+    def recall(self, cookie: str, secret: str) -> SessionHolder | None: ...
 
-    def is_valid(self, cookie: str, secret: str) -> bool: ...
-
-
-class _Runs(Protocol):
-    def view(self, run: str) -> RunView: ...
+    def holder_of(self, cookie: str, secret: str) -> SessionHolder | None: ...
 
 
-class _Datastores(Protocol):
-    def access_for_run(self, run: str, name: str) -> object: ...
-
-
-class Directory(Protocol):
-    """The facts that authorization needs: the holder of a token, the parents of a run, and the data of a run."""
+class Credentials(Protocol):
+    """The facts that tell who sends a request."""
 
     @property
     def home(self) -> Path: ...
@@ -84,16 +112,13 @@ class Directory(Protocol):
     def tokens(self) -> _Tokens: ...
 
     @property
+    def person_tokens(self) -> _PersonTokens: ...
+
+    @property
+    def server_key(self) -> _ServerKey: ...
+
+    @property
     def sessions(self) -> _Sessions: ...
-
-    @property
-    def runs(self) -> _Runs: ...
-
-    @property
-    def datastores(self) -> _Datastores: ...
-
-
-# ── Who sends a request ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Guard:
@@ -104,62 +129,90 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, token: str | None, directory: Directory, browser: BrowserRules | None = None
+        self, app: ASGIApp, token: str | None, directory: Credentials, browser: BrowserRules | None = None
     ) -> None:
         self._app = app
         self._browser = browser
         self._token = None if token is None else token.encode()
         self._directory = directory
+        self._sign_ins = SignInLimit()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             try:
+                if _is_sign_in(scope):
+                    self._sign_ins.check(_address(scope))
+                    send = self._watch_sign_in(scope, send)
                 scope["principal"] = await self._identify(scope)
             except FootplateError as error:
                 await answer_error(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
+    def _watch_sign_in(self, scope: Scope, send: Send) -> Send:
+        """Return a `send` that counts a refused attempt to sign in."""
+
+        async def watch(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == NotAllowed.status:
+                self._sign_ins.note_failure(_address(scope))
+            await send(message)
+
+        return watch
+
     async def _identify(self, scope: Scope) -> Principal:
         if self._browser is not None and (principal := await self._identify_browser(self._browser, scope)):
             return principal
         token = _bearer(scope)
-        if self._is_signed(scope, self._token.decode() if self._token else None):
+        if self._is_signed(scope, self._token.decode() if self._token and await self._accepts_server_key() else None):
             return READER
         token_of_run = self._find_signing_token(scope)
         if token_of_run is not None and (reader := await self._holder(token_of_run)):
             return Principal(reader.run, reader.workspace, Right.READ_RUNS)
         if self._token is not None and hmac.compare_digest(token, self._token):
-            return OWNER
-        holder = await self._holder(token.decode("ascii", "replace")) if token else None
-        if holder is not None:
-            return Principal(holder.run, holder.workspace)
+            if await self._accepts_server_key():
+                return Principal(name=OWNER_NAME, credential=SERVER_KEY)
+        elif token and (principal := await self._holder_of(token.decode("ascii", "replace"))):
+            return principal
         if self._token is not None:
             raise NotAllowed(
                 "this token is not valid here, or has expired" if token else "this server requires a token",
-                "set FOOTPLATE_TOKEN to the server's token; the token of a run is valid until the run has ended",
+                "sign in with: footplate login, or set FOOTPLATE_TOKEN; the token of a run is valid until it has ended",
             )
-        self._check_peer(scope, bool(token))
-        return OWNER
+        return self._owner_on_socket(scope, bool(token))
+
+    async def _accepts_server_key(self) -> bool:
+        accepted = self._directory.server_key.recall()
+        return await asyncio.to_thread(self._directory.server_key.is_accepted) if accepted is None else accepted
+
+    async def _holder_of(self, token: str) -> Principal | None:
+        """Return the person or the run that a token belongs to."""
+        tokens = self._directory.person_tokens
+        identity = tokens.recall(token)
+        if identity is None and token.startswith(PREFIX):
+            identity = await asyncio.to_thread(tokens.holder_of, token)
+        if identity is not None:
+            return _person(identity, identity.credential)
+        holder = await self._holder(token)
+        return None if holder is None else Principal(holder.run, holder.workspace)
 
     async def _identify_browser(self, rules: BrowserRules, scope: Scope) -> Principal | None:
         """Return the principal of a request that a browser sends; None for one that proves itself otherwise."""
         proof = rules.proof(scope)
-        begins = scope["method"] == "POST" and scope["path"] == SIGN_IN and not _bearer(scope)
+        begins = _is_sign_in(scope) and not _bearer(scope)
         if not (rules.only_browsers or proof or begins):
             return None
         rules.check_origin(scope)
-        if proof is not None and await self._is_valid(proof):
-            return OWNER
+        if proof is not None and (holder := await self._session(proof)):
+            return _person(holder.identity, holder.credential)
         if begins:
             return VISITOR
         raise NotAllowed(
             "this browser has no session here, or it has expired", "print a new link in a terminal with: footplate ui"
         )
 
-    async def _is_valid(self, proof: SessionProof) -> bool:
+    async def _session(self, proof: SessionProof) -> SessionHolder | None:
         sessions = self._directory.sessions
-        return sessions.recall(*proof) or await asyncio.to_thread(sessions.is_valid, *proof)
+        return sessions.recall(*proof) or await asyncio.to_thread(sessions.holder_of, *proof)
 
     def _is_signed(self, scope: Scope, token: str | None) -> bool:
         """Whether this is a link to one file of a run that the holder of the token signed."""
@@ -178,15 +231,32 @@ class Guard:
         holder = self._directory.tokens.recall(token)
         return holder or await asyncio.to_thread(self._directory.tokens.holder_of, token)
 
-    def _check_peer(self, scope: Scope, sent_token: bool) -> None:
+    def _owner_on_socket(self, scope: Scope, sent_token: bool) -> Principal:
         peer: Peer | None = scope["state"].get(STATE)
         refusal = "its process is unknown" if peer is None else peer.refusal(str(self._directory.home))
-        if refusal is not None:
+        if peer is None or refusal is not None:
             end = "its token is not valid, or has expired with its run" if sent_token else "it sent no token"
             raise NotAllowed(
                 f"this request does not come from the owner of the server: {refusal}, and {end}",
                 "processes of a run need its FOOTPLATE_ENDPOINT and FOOTPLATE_TOKEN: pass both on",
             )
+        return Principal(name=peer.login)
+
+
+def _person(identity: Identity | None, credential: str | None) -> Principal:
+    """Return a person, or the owner for None."""
+    if identity is None:
+        return Principal(name=OWNER_NAME if credential == SERVER_KEY else own_login(), credential=credential)
+    return Principal(identity=identity, name=identity.name, credential=credential)
+
+
+def _is_sign_in(scope: Scope) -> bool:
+    return scope["method"] == "POST" and scope["path"] == SIGN_IN
+
+
+def _address(scope: Scope) -> str:
+    """Return the address of the connection's other end. Headers such as X-Forwarded-For prove nothing."""
+    return str(scope["client"][0]) if scope["client"] else "local"
 
 
 def _bearer(scope: Scope) -> bytes:
@@ -196,49 +266,3 @@ def _bearer(scope: Scope) -> bytes:
             if kind.lower() == b"bearer":
                 return token.strip()
     return b""
-
-
-# ── What it may do ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def authorize(request: Request, right: Right) -> None:
-    """Raise NotAllowed unless the principal of this request has the right on the objects in its path."""
-    principal: Principal = request.scope["principal"]
-    if principal.only not in (None, right):
-        raise NotAllowed("a signed link reads one file of a run", "set FOOTPLATE_TOKEN for everything else")
-    if principal.run is None:
-        return
-    objects = request.path_params
-    if not await _reaches(principal, right.reach, objects, request.app.state.services):
-        raise NotAllowed(
-            f"the token of run {principal.run} does not reach {request.method} {request.url.path}: it needs the right "
-            f"to {right.meaning}",
-            f"a run has this right on {right.reach.value}",
-        )
-
-
-async def _reaches(principal: Principal, reach: Reach, objects: dict[str, str], directory: Directory) -> bool:
-    run = principal.run or ""
-    other = str(objects.get("run", ""))
-    if reach is Reach.ANYTHING:
-        return True
-    if reach in (Reach.WORKSPACE, Reach.STORES):
-        if objects.get("workspace") != principal.workspace:
-            return False
-        if reach is Reach.STORES:
-            await asyncio.to_thread(directory.datastores.access_for_run, run, objects["name"])
-        return True
-    if reach is Reach.NOTHING or not other:
-        return False
-    if other == run or reach is Reach.ITSELF:
-        return other == run
-    if reach is Reach.WORKSPACE_RUNS:
-        return await asyncio.to_thread(_workspace_of, other, directory) == principal.workspace
-    return await asyncio.to_thread(are_related, run, other, directory.runs.view)
-
-
-def _workspace_of(run: str, directory: Directory) -> str | None:
-    try:
-        return directory.runs.view(run).workspace
-    except NotFound:
-        return None

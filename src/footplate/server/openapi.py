@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from pydantic import create_model
 
-from footplate.server.auth import authorize
-from footplate.server.rights import Right, require, right_of
+from footplate.errors import FootplateError
+from footplate.server.audit import is_recorded, record
+from footplate.server.authorization import authorize
+from footplate.server.rights import Log, Right, require, right_of
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -79,7 +82,24 @@ class Route(APIRoute):
             await authorize(request, self.right)
             return await handle(request)
 
-        return handle_authorized
+        async def handle_recorded(request: Request) -> Response:
+            if not is_recorded(self.right, request.scope["principal"]):
+                return await handle_authorized(request)
+            status = 500
+            try:
+                response = await handle_authorized(request)
+                status = response.status_code
+                return response
+            except FootplateError as error:
+                status = error.status
+                raise
+            except RequestValidationError:
+                status = 400
+                raise
+            finally:
+                await record(request, request.app.state.services, self.name, status)
+
+        return handle_recorded if self.right.log is not Log.NONE else handle_authorized
 
     def document(self, prefix: str) -> APIRoute:
         """Return the route as FastAPI describes it."""

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import socket
 import struct
+from functools import lru_cache
 
 from footplate import environ
 
@@ -31,6 +33,11 @@ class Peer:
         self.pid, self._uid = pid, uid
         self._refusal: tuple[str | None] | None = None
 
+    @property
+    def login(self) -> str:
+        """The name of the user whose process this is."""
+        return _login(self._uid)
+
     def refusal(self, home: str) -> str | None:
         """Return why this process is not the owner of `home`; None if it is."""
         if self._refusal is None:
@@ -47,6 +54,19 @@ class Peer:
             return f"process {self.pid} cannot be examined"
         run = _run_of(variables, home) or _run_above(_look(self.pid)[0], home)
         return None if run is None else f"process {self.pid} belongs to run {run}"
+
+
+@lru_cache(maxsize=64)
+def _login(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:  # a container may have no such user
+        return f"uid {uid}"
+
+
+def own_login() -> str:
+    """Return the name of the user who runs this server."""
+    return _login(os.geteuid())
 
 
 _outside: dict[tuple[int, bytes, str], None] = {}

@@ -29,7 +29,7 @@ Server
     notifications  messages to people when runs end
     workspaces     workspaces and experiments
     secrets        secrets of a workspace
-    access/        tokens of runs, sessions of browsers
+    access/        people, roles, tokens and sessions; the audit log
     disk_space     a full disk, reported with every active run
     run_limits     what a run may submit
     topics         changes that long polls wait for
@@ -44,6 +44,12 @@ from pathlib import Path
 from footplate.domain.pipelines.graph import KIND as PIPELINE
 from footplate.engines import EngineRegistry, open_files
 from footplate.engines.base import Engine
+from footplate.services.access.audit import AuditService
+from footplate.services.access.identities import AccessCache
+from footplate.services.access.ownership import Ownership
+from footplate.services.access.people import PeopleService
+from footplate.services.access.person_tokens import PersonTokenService
+from footplate.services.access.server_key import ServerKey
 from footplate.services.access.sessions import SessionService
 from footplate.services.access.tokens import TokenService
 from footplate.services.artifacts.handovers import HandoverService
@@ -98,7 +104,13 @@ class Services:
         self.store = store
         self.home = home
         self.tokens = TokenService(store)
-        self.sessions = SessionService(store)
+        cache = AccessCache()
+        self.people = PeopleService(store, cache)
+        self.person_tokens = PersonTokenService(store, self.people, cache)
+        self.server_key = ServerKey(store, cache)
+        self.sessions = SessionService(store, self.people, self.person_tokens, cache)
+        self.ownership = Ownership(store)
+        self.audit = AuditService(store)
         registry = EngineRegistry(read_engines(home))
         load_engine = load_engine or registry.load
         self.environments = EnvironmentService(store)

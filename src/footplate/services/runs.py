@@ -52,12 +52,12 @@ class RunService:
 
     def submit(
         self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None,
-        lock: str | None = None,
+        lock: str | None = None, person: str | None = None,
     ) -> None:  # fmt: skip
         """Check everything that can be checked now, then insert once. The same request again changes nothing.
 
         `submitter` is the run that submits it, if any. `lock` is what the environment of the spec has been resolved to;
-        a run whose lock is known need not wait for that.
+        a run whose lock is known need not wait for that. `person` owns the run; None is the owner of the server.
         """
         check_run_id(run)
         spec, logins = extract_run_logins(spec)
@@ -73,7 +73,7 @@ class RunService:
         if kind_of(spec).has_nodes and (lock := spec.lock or lock):
             first.append(events.EnvironmentLocked(lock, self._store.locks.get(lock).warnings))
         try:
-            self._orchestrator.begin(record, created_by, first)
+            self._orchestrator.begin(record, created_by, first, person)
         except Conflict:  # the same request twice at the same time
             if not self._is_known(run, workspace, spec):
                 raise

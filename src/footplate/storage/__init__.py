@@ -9,7 +9,8 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `object_records`: blobs whose content is in an object store.
 - `series/`: metric journals and their summaries.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
-- `secrets`, `encryption`, `url_credentials`, `sessions`: secrets and access.
+- `secrets`, `encryption`, `url_credentials`: secrets.
+- `access/`: people, roles, tokens, sessions, and the audit log.
 - `paths`: names from outside that become names on disk.
 - `log_reading/`: pages of logs, and searches in them.
 - `upkeep/`: a check of everything, the deletion of runs, and of blobs that nothing refers to.

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, false, func, or_, select, union_all, update
 
+from footplate.domain.access.people import Maker
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.orders import checkpoint_folders
 from footplate.domain.records import (
@@ -61,8 +62,13 @@ class Runs:
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def create(self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine]) -> None:
-        """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict."""
+    def create(
+        self, record: RunRecord, created_by: str, lines: builtins.list[StoryLine], person: str | None = None
+    ) -> None:
+        """Store a new run with the next number of its experiment, created if needed. An existing id is a Conflict.
+
+        `created_by` is shown; `person` owns the run, and None is the owner of the server.
+        """
         check_run_id(record.id)
         spec = record.spec
         begun = self._recent.begin(record.id)
@@ -76,6 +82,7 @@ class Runs:
                 "kind": spec.kind, "type": spec.type, "created": record.created, "name": spec.name,
                 "display_name": spec.display_name, "description": spec.description, "target": spec.target,
                 "node_count": spec.distribution.node_count, "snapshot": spec.snapshot, "created_by": created_by,
+                "person": person,
             }  # fmt: skip
             key = new_key(connection.execute(statements.INSERT_RUN, values))
             connection.execute(statements.INSERT_SPEC, {"run": key, "spec": to_json(spec)})
@@ -173,11 +180,12 @@ class Runs:
             row = connection.execute(statements.HOME, {"experiment": experiment}).mappings().one()
         return RunHome(**row)
 
-    def creator(self, id: str) -> str:
-        """Return the name of the user who submitted the run."""
-        with self._database.read() as connection:
-            key = self._keys.of(id, connection).key
-            return str(connection.execute(statements.CREATED_BY, {"key": key}).scalar_one())
+    def creator(self, id: str) -> Maker:
+        """Return who submitted the run, and its workspace."""
+        row = self._database.one(statements.CREATOR, {"run": id})
+        if row is None:
+            raise no_such_run(id)
+        return Maker(*row)
 
     def views(self, ids: Sequence[str]) -> builtins.list[RunView]:
         """Return the views of existing runs in the order of `ids`, without their specs."""

@@ -11,6 +11,7 @@ answers a search without touching the runs.
 from __future__ import annotations
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     Boolean,
     Column,
@@ -22,11 +23,12 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    event,
 )
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0016"
+HEAD = "0017"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -112,6 +114,7 @@ runs = Table(
     Column("wake_at", Double),
     Column("group", Json),
     Column("archived", Double),
+    Column("person", SafeText),  # who submitted it and owns it; NULL for the owner of the server
     UniqueConstraint("experiment", "number"),
     Index("runs_of_experiment", "experiment", "key"),
     Index("runs_of_experiment_by_parent", "experiment", "parent", "key"),
@@ -390,4 +393,87 @@ sessions = Table(
     Column("secret", SafeText, nullable=False),  # digest of the header that only the page knows
     Column("created", Double, nullable=False),
     Column("expires", Double, nullable=False),
+    Column("person", SafeText),  # NULL: the owner of the server
+    Column("credential", SafeText),  # the id of the token that it began with, or another way to sign in
 )
+
+people = Table(
+    "people",
+    metadata,
+    Column("name", SafeText, primary_key=True),  # never given to somebody else
+    Column("kind", SafeText, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("display_name", SafeText),
+    Column("email", SafeText),
+    Column("subject", SafeText, unique=True),  # the provider's own name of them
+    Column("groups", Json, nullable=False),
+    Column("disabled", Double),
+)
+
+access_tokens = Table(
+    "access_tokens",
+    metadata,
+    Column("id", SafeText, primary_key=True),
+    Column("digest", SafeText, nullable=False, unique=True),
+    Column("person", SafeText, ForeignKey("people.name"), nullable=False),
+    Column("label", SafeText, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("expires", Double),
+    Column("workspace", SafeText),
+    Column("read_only", Boolean, nullable=False),
+    Column("last_used", Double),
+)
+
+roles = Table(
+    "roles",
+    metadata,
+    Column("workspace", SafeText, primary_key=True),  # or * for all of them, so there is no foreign key
+    Column("kind", SafeText, primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("role", SafeText, nullable=False),
+)
+
+server_state = Table(
+    "server_state",
+    metadata,
+    Column("name", SafeText, primary_key=True),
+    Column("value", Json, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", key(), primary_key=True),
+    Column("time", Double, nullable=False),
+    Column("who", SafeText, nullable=False),
+    Column("action", SafeText, nullable=False),
+    Column("method", SafeText, nullable=False),
+    Column("path", SafeText, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("source", SafeText, nullable=False),
+    Column("workspace", SafeText),
+    Column("run", SafeText),
+    Column("credential", SafeText),
+    Column("detail", SafeText),
+    Index("audit_by_who", "who", "number"),
+    Index("audit_by_workspace", "workspace", "number"),
+)
+
+APPEND_ONLY = {
+    "sqlite": tuple(
+        f"CREATE TRIGGER audit_no_{change.lower()} BEFORE {change} ON audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
+        for change in ("UPDATE", "DELETE")
+    ),
+    "postgresql": (
+        "CREATE OR REPLACE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the audit log is append-only'; END $$",
+        "CREATE TRIGGER audit_no_change BEFORE UPDATE OR DELETE ON audit "
+        "FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only()",
+    ),
+}
+"""Triggers that refuse to change the audit log, by the kind of database."""
+
+for _kind, _statements in APPEND_ONLY.items():
+    for _statement in _statements:
+        event.listen(audit, "after_create", DDL(_statement).execute_if(dialect=_kind))

@@ -7,6 +7,10 @@ from pathlib import Path
 from footplate.content.blobs import BlobFolder
 from footplate.errors import Broken
 from footplate.storage import migrate
+from footplate.storage.access.access_tokens import AccessTokens
+from footplate.storage.access.audit import AuditLog
+from footplate.storage.access.people import People, Roles, ServerState
+from footplate.storage.access.sessions import Sessions
 from footplate.storage.database import Database
 from footplate.storage.database_errors import translated
 from footplate.storage.datasets import DatasetTable
@@ -24,7 +28,6 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import Secrets
 from footplate.storage.series.metrics import Metrics
-from footplate.storage.sessions import Sessions
 from footplate.storage.upkeep.deletion import RunDeletion, WorkspaceDeletion
 from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
@@ -52,6 +55,11 @@ class Storage:
         self.locks = Locks(database)
         self.secrets = Secrets(database, seal)
         self.sessions = Sessions(database)
+        self.people = People(database)
+        self.roles = Roles(database)
+        self.access_tokens = AccessTokens(database)
+        self.audit = AuditLog(database)
+        self.server_state = ServerState(database)
         self.endpoints = Endpoints(database, seal)
         self.logins = LoginFile(home, seal)
         self.object_records = ObjectRecords(home)

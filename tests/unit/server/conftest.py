@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from footplate.domain.access.people import AuditEntry, Maker, PersonView, ServerKeyView, TokenView
 from footplate.errors import NotAllowed, NotFound
 from footplate.server.peers import STATE, Peer
+from footplate.services.access.identities import Identity, SessionHolder, limited
 from footplate.services.access.tokens import TokenHolder
 
 
@@ -98,16 +100,74 @@ class FakeTokens:
         return next((token for token in self.known if token.startswith(f"{signer}.")), None)
 
 
+ROLES: dict[str, dict[str, str]] = {
+    "reader": {"w1": "reader"},
+    "contributor": {"w1": "contributor"},
+    "owner": {"w1": "owner"},
+    "elsewhere": {"w2": "owner"},
+    "reader-of-all": {"*": "reader"},
+    "contributor-of-all": {"*": "contributor"},
+    "owner-of-all": {"*": "owner"},
+    "nobody": {},
+}
+"""The people of the tests by name, with their roles."""
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "": {},
+    "/w1": {"workspace": "w1"},
+    "/w2": {"workspace": "w2"},
+    "/read": {"read_only": True},
+    "/w1/read": {"workspace": "w1", "read_only": True},
+}
+"""Kinds of tokens: what follows the name of the person, and the limits of the token."""
+
+
+def identity(name: str, limits: str = "") -> Identity:
+    """Return a person of the tests with a token of this kind."""
+    person = PersonView(name, "person", 0.0)
+    token = TokenView(f"id-{name}{limits}", name, "test", 0.0, **LIMITS[limits])
+    return Identity(person, limited(ROLES[name], token), token, token.id)
+
+
+class FakePersonTokens:
+    """A token of each kind for each person: `fpt_reader`, `fpt_owner/w1/read` and so on."""
+
+    def recall(self, token: str) -> Identity | None:
+        return None
+
+    def holder_of(self, token: str) -> Identity | None:
+        name, slash, limits = token.removeprefix("fpt_").partition("/")
+        return identity(name, slash + limits) if name in ROLES else None
+
+
+@dataclass
+class FakeServerKey:
+    accepted: bool = True
+
+    def recall(self) -> bool | None:
+        return None
+
+    def is_accepted(self) -> bool:
+        return self.accepted
+
+    def switch(self, accepted: bool) -> ServerKeyView:
+        self.accepted = accepted
+        return ServerKeyView(accepted)
+
+
 class FakeSessions:
-    """One session, of a browser that has signed in."""
+    """Sessions of the owner, and of each person: `good-cookie` and `good-secret`, `cookie-reader` and so on."""
 
     cookie_name: str = "footplate-test"
 
-    def recall(self, cookie: str, secret: str) -> bool:
-        return False
+    def recall(self, cookie: str, secret: str) -> SessionHolder | None:
+        return None
 
-    def is_valid(self, cookie: str, secret: str) -> bool:
-        return (cookie, secret) == ("good-cookie", "good-secret")
+    def holder_of(self, cookie: str, secret: str) -> SessionHolder | None:
+        if (cookie, secret) == ("good-cookie", "good-secret"):
+            return SessionHolder(None, "link")
+        name = cookie.removeprefix("cookie-")
+        return SessionHolder(identity(name), "provider") if name in ROLES and secret == f"secret-{name}" else None
 
     def exist(self) -> bool:
         return True
@@ -122,6 +182,47 @@ class FakeDatastores:
 
 
 @dataclass
+class FakeOwnership:
+    """Every run was submitted by `submitters[run]`, or else by the owner of the server."""
+
+    runs: FakeRuns
+    submitters: dict[str, str]
+
+    def recall_run(self, run: str) -> Maker | None:
+        return None
+
+    def of_run(self, run: str) -> Maker | None:
+        if run not in self.runs.known:
+            return None
+        return Maker(self.runs.known[run][0], self.submitters.get(run, "root"), self.submitters.get(run))
+
+    def of_service(self, workspace: str, name: str) -> Maker | None:
+        return Maker(workspace, "root", {"own": "contributor", "store": "root"}.get(name))
+
+    def workspace_of_experiment(self, experiment: str) -> str | None:
+        return {"e1": "w1", "e2": "w2"}.get(experiment)
+
+
+@dataclass
+class FakePeople:
+    roles: dict[str, dict[str, str]] = field(default_factory=lambda: {**ROLES})
+
+    def recall_submitter(self, name: str) -> Identity | None:
+        return None
+
+    def submitter(self, name: str) -> Identity:
+        return Identity(PersonView(name, "person", 0.0), self.roles[name])
+
+
+@dataclass
+class FakeAudit:
+    entries: list[AuditEntry] = field(default_factory=list)
+
+    def record(self, entry: AuditEntry) -> None:
+        self.entries.append(entry)
+
+
+@dataclass
 class FakeServices:
     home: Path
     active: int = 0
@@ -129,6 +230,15 @@ class FakeServices:
     tokens: FakeTokens = field(default_factory=FakeTokens)
     datastores: FakeDatastores = field(default_factory=FakeDatastores)
     sessions: FakeSessions = field(default_factory=FakeSessions)
+    person_tokens: FakePersonTokens = field(default_factory=FakePersonTokens)
+    server_key: FakeServerKey = field(default_factory=FakeServerKey)
+    people: FakePeople = field(default_factory=FakePeople)
+    audit: FakeAudit = field(default_factory=FakeAudit)
+    ownership: FakeOwnership = field(init=False)
+
+    def __post_init__(self) -> None:
+        submitters = {"mine": "contributor", "child": "contributor", "far": "elsewhere"}
+        self.ownership = FakeOwnership(self.runs, submitters)
 
     def active_runs(self) -> int:
         return self.active

@@ -21,8 +21,8 @@ class Moody:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
 
-    def create(self, record: RunRecord, created_by: str, lines: list[StoryLine]) -> None:
-        self._once(lines, lambda: self._runs.create(record, created_by, lines))
+    def create(self, record: RunRecord, created_by: str, lines: list[StoryLine], person: str | None = None) -> None:
+        self._once(lines, lambda: self._runs.create(record, created_by, lines, person))
 
     def save(self, record: RunRecord, expected_version: int, lines: list[StoryLine]) -> bool:
         return self._once(lines, lambda: self._runs.save(record, expected_version, lines))

@@ -182,6 +182,7 @@ class EndpointRecord:
     deleting: bool = False
     cause: Optional[Cause] = None  # why the last change did not succeed
     created_by: str = ""
+    person: Optional[str] = None  # owns it; None is the owner of the server
 
     @property
     def next_number(self) -> int:

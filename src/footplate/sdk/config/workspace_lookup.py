@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, List, Mapping, Optional, Set
 
 from footplate.domain.targets import LOCAL
 from footplate.lazy import Deferred
-from footplate.sdk.exceptions import Kinds, UserErrorException, WorkspaceException
+from footplate.sdk.exceptions import AuthenticationException, Kinds, UserErrorException, WorkspaceException
 from footplate.sdk.session import Session, is_in_job, open_session
 
 if TYPE_CHECKING:
@@ -59,6 +59,24 @@ def create(
     tags: Optional[Mapping[str, Optional[str]]] = None,
     location: Optional[str] = None,
     friendly_name: Optional[str] = None,
+) -> WorkspaceView:
+    """Create a workspace. Who may not, but may read one with these names, gets that one for `if_exists="return"`."""
+    try:
+        return _create(session, config, if_exists, tags, location, friendly_name)
+    except AuthenticationException:
+        views = search(session, config.workspace_name, config.subscription_id, config.resource_group)
+        if if_exists != "return" or not views:
+            raise
+        return views[0]
+
+
+def _create(
+    session: Session,
+    config: WorkspaceConfig,
+    if_exists: str,
+    tags: Optional[Mapping[str, Optional[str]]],
+    location: Optional[str],
+    friendly_name: Optional[str],
 ) -> WorkspaceView:
     return session.api_for(KINDS).workspaces.create(
         config.workspace_name, config.subscription_id, config.resource_group, if_exists=if_exists, tags=tags,

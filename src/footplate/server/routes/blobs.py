@@ -33,7 +33,7 @@ class GarbageRequest(Body):
     dry_run: bool = False
 
 
-@router.post("/blobs/missing", Right.USE_BLOBS, MissingBlobs)
+@router.post("/blobs/missing", Right.STORE_BLOBS, MissingBlobs)
 def find_missing_blobs(body: Digests, services: ServicesOf) -> Response:
     """Return which of these digests the store lacks."""
     return answer(MissingBlobs(tuple(services.files.missing(body.digests)), services.files.has_lost_blobs()))
@@ -45,7 +45,7 @@ def collect_garbage(body: GarbageRequest, services: ServicesOf) -> Response:
     return answer(services.files.collect_garbage(body.older_than, body.dry_run))
 
 
-@router.put("/blobs/{digest}", Right.USE_BLOBS, status_code=204, openapi_extra=BYTES_IN)
+@router.put("/blobs/{digest}", Right.STORE_BLOBS, status_code=204, openapi_extra=BYTES_IN)
 async def put_blob(digest: str, request: Request, services: ServicesOf) -> None:
     """Store a blob. The storing thread requests one piece after another, so a large blob is never in memory whole."""
     loop, stream = asyncio.get_running_loop(), request.stream()
@@ -64,7 +64,7 @@ async def _next_piece(stream: AsyncIterator[bytes]) -> bytes | None:
         raise Unavailable(f"nothing was sent for {_STALLED_SECONDS:g} s", "send the blob again") from None
 
 
-@router.get("/blobs/{digest}", Right.USE_BLOBS, response_class=StreamingResponse, responses=BYTES_OUT)
+@router.get("/blobs/{digest}", Right.READ_BLOBS, response_class=StreamingResponse, responses=BYTES_OUT)
 def get_blob(digest: str, services: ServicesOf) -> Response:
     """Return the content of a blob."""
     return StreamingResponse(services.files.read_blob(digest), media_type="application/octet-stream")

@@ -8,6 +8,7 @@ from footplate.domain.datasets import DatasetView, DataUse, Lineage
 from footplate.domain.replies import DatasetFile, UnregisteredDataset
 from footplate.domain.requests import NewDataset
 from footplate.errors import InvalidInput
+from footplate.server.authorization import check_run_change
 from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right
@@ -56,6 +57,8 @@ def register_dataset(
     """Keep a dataset definition; with a name, register it. A repeated `key` returns the same dataset."""
     if principal.run is not None and body.run is not None:
         services.limits.check_claim(principal.run, body.run)
+    elif body.run is not None and body.output is not None:
+        check_run_change(principal, body.run, services)
     return answer(services.datasets.register(workspace, NewDataset(**dict(body))))
 
 
@@ -116,7 +119,7 @@ def list_datasets_of_run(run: str, services: ServicesOf) -> Response:
     return answer_list(services.datasets.of_run(run))
 
 
-@router.post("/runs/{run}/datasets", Right.CHANGE_RUNS, status_code=204)
+@router.post("/runs/{run}/datasets", Right.LOG_RUNS, status_code=204)
 def note_dataset_of_run(run: str, body: DatasetRead, services: ServicesOf) -> None:
     """Record that a run reads a dataset that it was not submitted with."""
     services.datasets.note_read(run, body.dataset, body.name)

@@ -16,11 +16,12 @@ from footplate.domain.serving.endpoints import (
     VersionSpec,
 )
 from footplate.errors import InvalidInput
+from footplate.server.authorization import check_service_change
 from footplate.server.connections import CONNECTION, HttpConnection
 from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right
-from footplate.server.routes.parsing import Body, HubOf, ServicesOf, poll, strictly
+from footplate.server.routes.parsing import Body, HubOf, PrincipalOf, ServicesOf, poll, strictly
 from footplate.services.topics import EndpointChanged
 from footplate.serving.protocol import TUNNEL
 
@@ -66,10 +67,16 @@ class KeysRequest(Body):
     value: str | None = None
 
 
-@router.post("/workspaces/{workspace}/endpoints", Right.MANAGE_SERVICES, EndpointView)
-def deploy_endpoint(workspace: str, body: Deployment, services: ServicesOf) -> Response:
-    """Create a web service with its first version. A repeated `key` returns the same service."""
-    return answer(services.endpoints.deploy(workspace, **dict(body)))
+@router.post("/workspaces/{workspace}/endpoints", Right.DEPLOY_SERVICES, EndpointView)
+def deploy_endpoint(workspace: str, body: Deployment, services: ServicesOf, principal: PrincipalOf) -> Response:
+    """Create a web service with its first version. A repeated `key` returns the same service.
+
+    The principal owns it; `created_by` of older clients is ignored. Only who may change a service can overwrite it.
+    """
+    if body.overwrite:
+        check_service_change(principal, workspace, body.name, services)
+    details: dict[str, Any] = {**dict(body), "created_by": principal.name, "person": principal.person}
+    return answer(services.endpoints.deploy(workspace, **details))
 
 
 @router.get("/workspaces/{workspace}/endpoints", Right.READ_WORKSPACE, Page(EndpointView))

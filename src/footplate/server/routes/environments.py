@@ -22,7 +22,7 @@ class LabelsBody(Body):
     labels: list[str]
 
 
-@router.post("/workspaces/{workspace}/environments", Right.CHANGE_WORKSPACE, EnvironmentView)
+@router.post("/workspaces/{workspace}/environments", Right.REGISTER_ENVIRONMENTS, EnvironmentView)
 def register_environment(workspace: str, body: NewEnvironment, services: ServicesOf) -> Response:
     """Register an environment. An unchanged definition keeps its version."""
     return answer(services.environments.register(workspace, body.name, body.definition))
@@ -54,7 +54,9 @@ def get_curated_environment(name: str, services: ServicesOf) -> Response:
     return answer(services.environments.get_curated(name))
 
 
-@router.post("/workspaces/{workspace}/environments/{name}/{version}/labels", Right.CHANGE_WORKSPACE, EnvironmentView)
+@router.post(
+    "/workspaces/{workspace}/environments/{name}/{version}/labels", Right.REGISTER_ENVIRONMENTS, EnvironmentView
+)
 def label_environment(workspace: str, name: str, version: str, body: LabelsBody, services: ServicesOf) -> Response:
     """Move labels to this version of an environment."""
     return answer(services.environments.label(workspace, name, version, body.labels))

@@ -56,7 +56,7 @@ def read_archive(run: str, services: ServicesOf, prefix: FilePrefix) -> Response
     return StreamingResponse(chunks, media_type="application/octet-stream")
 
 
-@router.post("/runs/{run}/files", Right.CHANGE_RUNS, AddedFiles)
+@router.post("/runs/{run}/files", Right.LOG_RUNS, AddedFiles)
 def add_files(run: str, body: NewFiles, services: ServicesOf) -> Response:
     """Give names in the run to blobs that are in the store. A repeated `key` changes nothing.
 
@@ -72,7 +72,7 @@ def find_recent(run: str, path: FilePath, services: ServicesOf, age: Annotated[f
     return answer(LogOffset(services.files.recent(run, path, age)))
 
 
-@router.put("/runs/{run}/logs/{path:any}", Right.CHANGE_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
+@router.put("/runs/{run}/logs/{path:any}", Right.LOG_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
 async def append_log(
     run: str,
     path: FilePath,

@@ -15,7 +15,7 @@ from footplate.services.metrics import GridRequest
 router = Router("metrics")
 
 
-@router.put("/runs/{run}/journals/{writer}/{stream}", Right.CHANGE_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
+@router.put("/runs/{run}/journals/{writer}/{stream}", Right.LOG_RUNS, AppendedBytes, openapi_extra=BYTES_IN)
 async def append_journal(
     run: str,
     writer: str,

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fastapi import Depends, Query, Response
+from fastapi import Depends, Query, Request, Response
 
 from footplate.domain.records import RunView, StoryLine
 from footplate.domain.replies import (
@@ -18,6 +18,8 @@ from footplate.domain.replies import (
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
+from footplate.server.audit import note_detail
+from footplate.server.authorization import author_of, check_run_change
 from footplate.server.openapi import Page, Router
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right
@@ -83,9 +85,19 @@ class WarningRequest(Body):
 
 
 @router.post("/workspaces/{workspace}/runs", Right.SUBMIT_RUNS, RunView)
-def submit_run(workspace: str, body: NewRun, services: ServicesOf, principal: PrincipalOf) -> Response:
-    """Submit a run. The same id and spec return the same run; another spec is a conflict."""
-    services.runs.submit(workspace, body.id, body.spec, body.created_by, principal.run)
+def submit_run(
+    workspace: str, body: NewRun, request: Request, services: ServicesOf, principal: PrincipalOf
+) -> Response:
+    """Submit a run. The same id and spec return the same run; another spec is a conflict.
+
+    The principal is its submitter, and the submitter of a run is that of the runs it submits; `created_by` of older
+    clients is ignored.
+    """
+    note_detail(request, body.id)
+    author = author_of(principal, services)
+    if body.spec.parent is not None:
+        check_run_change(principal, body.spec.parent, services)
+    services.runs.submit(workspace, body.id, body.spec, author.created_by, principal.run, person=author.person)
     return answer(services.runs.view(body.id))
 
 
@@ -211,23 +223,25 @@ def change_run(run: str, body: RunChange, services: ServicesOf) -> Response:
     return answer(services.runs.change(run, **dict(body)))
 
 
-@router.delete("/runs/{run}", Right.CHANGE_WORKSPACE, DeletedRuns)
+@router.delete("/runs/{run}", Right.DELETE_RUNS, DeletedRuns)
 def delete_run(run: str, services: ServicesOf, force: bool = False) -> Response:
     """Delete a run that has ended, and its descendants; with `force`, even if models were made by them."""
-    return answer(services.runs.delete(run, force))
+    deleted = services.runs.delete(run, force)
+    services.ownership.forget()
+    return answer(deleted)
 
 
 @router.post("/runs/{run}/cancel", Right.CHANGE_RUNS, RunView)
-def cancel_run(run: str, services: ServicesOf, body: CancelRequest | None = None) -> Response:
+def cancel_run(run: str, services: ServicesOf, principal: PrincipalOf, body: CancelRequest | None = None) -> Response:
     """Cancel a run and its children."""
     body = body or CancelRequest()
-    return answer(services.runs.cancel(run, body.by, body.reason))
+    return answer(services.runs.cancel(run, author_of(principal, services).created_by, body.reason))
 
 
 @router.post("/runs/{run}/restart", Right.CHANGE_RUNS, RunView)
-def restart_run(run: str, body: RestartRequest, services: ServicesOf) -> Response:
+def restart_run(run: str, body: RestartRequest, services: ServicesOf, principal: PrincipalOf) -> Response:
     """Start the given attempt of a run that has failed or was canceled."""
-    return answer(services.runs.restart(run, body.attempt, body.by, body.reason))
+    return answer(services.runs.restart(run, body.attempt, author_of(principal, services).created_by, body.reason))
 
 
 @router.post("/runs/{run}/complete", Right.CHANGE_RUNS, RunView)
@@ -242,25 +256,25 @@ def fail_run(run: str, body: FailRequest, services: ServicesOf) -> Response:
     return answer(services.runs.fail(run, body.cause))
 
 
-@router.post("/runs/{run}/heartbeat", Right.CHANGE_RUNS, HeartbeatReply)
+@router.post("/runs/{run}/heartbeat", Right.LOG_RUNS, HeartbeatReply)
 def beat_as_client(run: str, services: ServicesOf) -> Response:
     """Record that the process of an interactive run lives; return whether the run has ended."""
     return answer(HeartbeatReply(services.runs.heartbeat(run)))
 
 
-@router.post("/runs/{run}/snapshot", Right.CHANGE_RUNS, RunView)
+@router.post("/runs/{run}/snapshot", Right.LOG_RUNS, RunView)
 def set_snapshot(run: str, body: SnapshotRequest, services: ServicesOf) -> Response:
     """Set the snapshot of a run, once."""
     return answer(services.runs.set_snapshot(run, body.snapshot))
 
 
-@router.post("/runs/{run}/warnings", Right.CHANGE_RUNS, RunView)
+@router.post("/runs/{run}/warnings", Right.LOG_RUNS, RunView)
 def warn_run(run: str, body: WarningRequest, services: ServicesOf) -> Response:
     """Add a warning to a run."""
     return answer(services.runs.warn(run, body.message))
 
 
-@router.post("/runs/{run}/stacks", Right.CHANGE_RUNS, RunStacks)
+@router.post("/runs/{run}/stacks", Right.LOG_RUNS, RunStacks)
 async def ask_for_stacks(run: str, body: StacksRequest, services: ServicesOf, hub: HubOf) -> Response:
     """Request the stack traces of a run, or collect the answers to the same `key`."""
 

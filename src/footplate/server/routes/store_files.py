@@ -24,7 +24,7 @@ _PAGES: dict[int | str, dict[str, Any]] = {
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
-@router.get(_FILES, Right.USE_STORE_FILES, FolderListing, responses=_PAGES)
+@router.get(_FILES, Right.READ_STORE_FILES, FolderListing, responses=_PAGES)
 def list_store_files(
     workspace: str, name: str, services: ServicesOf, prefix: FilePrefix, children: bool = False
 ) -> Response:
@@ -47,7 +47,7 @@ def _lines(pages: Iterator[list[StoreEntry]]) -> Iterator[bytes]:
     yield b"%d\n" % count
 
 
-@router.get(_FILES + "/{path:any}", Right.USE_STORE_FILES, EntryFields, responses=BYTES_OUT)
+@router.get(_FILES + "/{path:any}", Right.READ_STORE_FILES, EntryFields, responses=BYTES_OUT)
 def read_store_file(
     workspace: str, name: str, path: FilePath, request: Request, services: ServicesOf, stat: bool = False
 ) -> Response:
@@ -71,7 +71,7 @@ def read_store_file(
     return StreamingResponse(file.read(start, end), 206, headers, "application/octet-stream")
 
 
-@router.put(_FILES + "/{path:any}", Right.USE_STORE_FILES, StoredBytes, openapi_extra=BYTES_IN)
+@router.put(_FILES + "/{path:any}", Right.WRITE_STORE_FILES, StoredBytes, openapi_extra=BYTES_IN)
 async def write_store_file(
     workspace: str,
     name: str,
@@ -93,7 +93,7 @@ async def write_store_file(
     return answer(StoredBytes(done.size, done.entry[:4] if done.entry else None))
 
 
-@router.delete(_FILES + "/{path:any}", Right.USE_STORE_FILES, status_code=204)
+@router.delete(_FILES + "/{path:any}", Right.WRITE_STORE_FILES, status_code=204)
 def delete_store_file(workspace: str, name: str, path: FilePath, services: ServicesOf) -> None:
     """Delete a file of a built-in datastore."""
     services.store_files.delete(workspace, name, path)

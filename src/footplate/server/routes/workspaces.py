@@ -43,9 +43,9 @@ def list_workspaces(
     subscription_id: str | None = None,
     resource_group: str | None = None,
 ) -> Response:
-    """List workspaces; a run sees its own."""
+    """List the workspaces that the principal may read; a run sees its own."""
     views = services.workspaces.find(name, subscription_id, resource_group)
-    return answer_list(view for view in views if principal.run is None or view.id == principal.workspace)
+    return answer_list(view for view in views if principal.may_read(view.id))
 
 
 @router.get("/workspaces/{workspace}", Right.READ_WORKSPACE, WorkspaceView)
@@ -66,13 +66,13 @@ def list_views(workspace: str, services: ServicesOf) -> Response:
     return answer_list(services.workspaces.views(workspace))
 
 
-@router.put("/workspaces/{workspace}/views/{name}", Right.CHANGE_WORKSPACE, SavedView)
+@router.put("/workspaces/{workspace}/views/{name}", Right.CHANGE_VIEWS, SavedView)
 def save_view(workspace: str, name: str, body: ViewContent, services: ServicesOf) -> Response:
     """Save a view of the page's table of runs; one of the same name is replaced."""
     return answer(services.workspaces.save_view(workspace, name, body.search))
 
 
-@router.delete("/workspaces/{workspace}/views/{name}", Right.CHANGE_WORKSPACE, status_code=204)
+@router.delete("/workspaces/{workspace}/views/{name}", Right.CHANGE_VIEWS, status_code=204)
 def delete_view(workspace: str, name: str, services: ServicesOf) -> None:
     """Delete a saved view."""
     services.workspaces.delete_view(workspace, name)

@@ -1,6 +1,6 @@
 """Sessions of browsers, for the page of this server.
 
-A session begins with a one-time code, which `footplate ui` prints as a link, or with the token of a team server. The
+A session begins with a one-time code, which `footplate ui` prints as a link, or with a token on a team server. The
 browser then sends two values with each request: a cookie, and a header that only the page knows. A cookie alone proves
 nothing, because cookies ignore ports: a neighbour's program on the same machine receives it, too.
 """
@@ -12,18 +12,25 @@ import hmac
 import secrets
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from footplate.errors import NotAllowed
+from footplate.services.access.identities import AccessCache, Identity, SessionHolder
+from footplate.services.access.people import PeopleService
+from footplate.services.access.person_tokens import PersonTokenService
 from footplate.storage import Storage
-from footplate.storage.sessions import StoredSession
+from footplate.storage.access.sessions import StoredSession
 
 CODE_SECONDS = 600.0
 """How long a one-time code can be used."""
 
 SESSION_SECONDS = 30 * 86_400.0
-_RECALL_SECONDS = 5.0
-_MOST_RECALLED = 1024
+
+LINK = "link"
+"""The credential of a session that began with a one-time link."""
+
+PROVIDER = "provider"
+"""The credential of a session that began at the sign-in provider."""
 
 
 @dataclass(frozen=True)
@@ -35,22 +42,22 @@ class NewSession:
     expires: float
 
 
-@dataclass
 class SessionService:
-    store: Storage
-    _codes: dict[str, float] = field(default_factory=dict[str, float])  # digest of a code → until when it is valid
-    _recent: dict[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
-    _guard: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, store: Storage, people: PeopleService, tokens: PersonTokenService, cache: AccessCache) -> None:
+        self.store = store
+        self._people = people
+        self._tokens = tokens
+        self._cache = cache
+        self._codes: dict[str, float] = {}  # digest of a code → until when it is valid
+        self._guard = threading.Lock()
 
     @property
     def cookie_name(self) -> str:
         """The name differs between homes, because a browser sends all cookies of a machine to each of its ports."""
         return f"footplate-{_digest(str(self.store.home))[:8]}"
 
-    seconds = SESSION_SECONDS
-
     def invite(self) -> str:
-        """Return a code that opens one session."""
+        """Return a code that opens one session of the owner."""
         code = secrets.token_urlsafe(32)
         now = time.monotonic()
         with self._guard:
@@ -65,43 +72,57 @@ class SessionService:
             raise NotAllowed(
                 "this link was used before, or has expired", "print a new one in a terminal with: footplate ui"
             )
-        return self.begin()
+        return self.begin(None, LINK)
 
-    def begin(self) -> NewSession:
-        """Begin a session; the caller has checked who asks for it."""
-        session = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32), time.time() + SESSION_SECONDS)
-        self.store.sessions.add(
-            StoredSession(_digest(session.cookie), _digest(session.secret), time.time(), session.expires)
-        )
+    def begin(self, identity: Identity | None, credential: str) -> NewSession:
+        """Begin a session of a person, or of the owner for None; the caller has checked who asks for it.
+
+        The session of a token has the limits of the token, and ends with it.
+        """
+        now = time.time()
+        token = identity.token if identity else None
+        expires = min(now + SESSION_SECONDS, token.expires if token and token.expires else float("inf"))
+        session = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32), expires)
+        stored = StoredSession(
+            _digest(session.cookie), _digest(session.secret), now, expires, identity.name if identity else None,
+            token.id if token else credential,
+        )  # fmt: skip
+        self.store.sessions.add(stored)
         return session
 
-    def recall(self, cookie: str, secret: str) -> bool:
-        """Return whether this session was valid a moment ago, without any work."""
-        return time.monotonic() < self._recent.get((cookie, secret), 0.0)
+    def recall(self, cookie: str, secret: str) -> SessionHolder | None:
+        """Return the holder of a session that was valid a moment ago, without any work."""
+        return self._cache.sessions.get((cookie, secret))
 
-    def is_valid(self, cookie: str, secret: str) -> bool:
+    def holder_of(self, cookie: str, secret: str) -> SessionHolder | None:
+        """Return the holder of a session; None if it is not valid, or not any more."""
+        mark = self._cache.sessions.mark
         stored = self.store.sessions.get(_digest(cookie))
-        valid = (
-            stored is not None and hmac.compare_digest(stored.secret, _digest(secret)) and time.time() < stored.expires
-        )
-        if valid:
-            self._remember(cookie, secret)
-        return valid
+        if stored is None or not hmac.compare_digest(stored.secret, _digest(secret)) or time.time() >= stored.expires:
+            return None
+        holder = self._holder(stored)
+        if holder is not None:
+            self._cache.sessions.put((cookie, secret), holder, mark)
+        return holder
+
+    def _holder(self, stored: StoredSession) -> SessionHolder | None:
+        if stored.person is None:
+            return SessionHolder(None, stored.credential)
+        if stored.credential is not None and stored.credential != PROVIDER:
+            identity = self._tokens.holder_of_id(stored.credential)
+            return identity and SessionHolder(identity, stored.credential)
+        person = self._people.get(stored.person)
+        if person.disabled is not None:
+            return None
+        return SessionHolder(self._people.identity(person, credential=PROVIDER), PROVIDER)
 
     def end(self, cookie: str) -> None:
-        with self._guard:
-            self._recent = {pair: until for pair, until in self._recent.items() if pair[0] != cookie}
         self.store.sessions.delete(_digest(cookie))
+        self._cache.sessions.forget()
 
     def exist(self) -> bool:
         """Return whether any browser may still have a valid session."""
         return self.store.sessions.count(time.time()) > 0
-
-    def _remember(self, cookie: str, secret: str) -> None:
-        with self._guard:
-            if len(self._recent) >= _MOST_RECALLED:
-                self._recent.clear()
-            self._recent[cookie, secret] = time.monotonic() + _RECALL_SECONDS
 
 
 def _digest(value: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.errors import NotFound
+from footplate.services.access.recent import Recent
 from footplate.storage import Storage
 
 REPEAT_SECONDS = 60.0
@@ -22,9 +23,6 @@ DELIVERY_SECONDS = 3600.0
 
 _LONGEST_ABSENCE = 24 * 3600.0
 """If the server was away for no longer than that, the time for late deliveries begins when it is back."""
-
-_RECALL_SECONDS = 5.0
-_MOST_RECALLED = 4096
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class TokenService:
     def __init__(self, store: Storage) -> None:
         self._store = store
         self._started = time.time()
-        self._recent: dict[str, tuple[float, TokenHolder]] = {}  # token → valid until, on the monotonic clock
+        self._recent: Recent[str, TokenHolder] = Recent()
 
     def token_of(self, run: str, attempt: int) -> str:
         """Return the token of an attempt of a run: the same on each call."""
@@ -52,8 +50,7 @@ class TokenService:
 
     def recall(self, token: str) -> TokenHolder | None:
         """Return the holder of a token that was verified a moment ago, without any work."""
-        until, holder = self._recent.get(token, (0.0, None))
-        return holder if time.monotonic() < until else None
+        return self._recent.get(token)
 
     def holder_of(self, token: str) -> TokenHolder | None:
         """Return the run that a token belongs to; None if it is not valid, or not any more."""
@@ -64,9 +61,7 @@ class TokenService:
 
     def remember(self, token: str, holder: TokenHolder) -> None:
         """Take notice of a token that is valid now: it was verified, or an agent that starts now gets it."""
-        if len(self._recent) >= _MOST_RECALLED:
-            self._recent.clear()
-        self._recent[token] = (time.monotonic() + _RECALL_SECONDS, holder)
+        self._recent.put(token, holder, self._recent.mark)
 
     def _verify(self, token: str) -> TokenHolder | None:
         run, attempt = [*token.rsplit(".", 2), "", ""][:2]

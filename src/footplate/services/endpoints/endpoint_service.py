@@ -82,6 +82,7 @@ class EndpointService:
         overwrite: bool = False,
         created_by: str = "",
         certificate: CertificateFiles | None = None,
+        person: str | None = None,
     ) -> EndpointView:
         """Create a service with its first version. The same key again returns the same service."""
         check_service_name(name)
@@ -97,7 +98,7 @@ class EndpointService:
         now = time.time()
         route = self._free_route(workspace, name)
         settings = self._with_port(self._with_tls(route, settings, certificate, None), route)
-        record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by)
+        record = EndpointRecord(workspace, name, route, now, now, settings, created_by=created_by, person=person)
         first = replace(_new_version(record, key, version, now), goal=100.0 if version.name is None else goal)
         record = replace(record, versions=(first,))
         if present is not None and present.deleting:

@@ -70,7 +70,9 @@ class VersionRuns:
         """Submit the group if that has not happened, and have it keep as many replicas as the version wants."""
         if version.run not in self._submitted:
             if self._group(version) is None:
-                self._runs.submit(record.workspace, version.run, self._spec(record, version), record.created_by)
+                self._runs.submit(
+                    record.workspace, version.run, self._spec(record, version), record.created_by, person=record.person
+                )
             self._submitted.add(version.run)
             self._scaled[version.run] = version.spec.replicas.minimum or 1
         if self._scaled[version.run] != version.replicas:

@@ -42,7 +42,14 @@ class Submit(Protocol):
     """`RunService.submit`."""
 
     def __call__(
-        self, workspace: str, run: str, spec: RunSpec, created_by: str, *, lock: str | None = None
+        self,
+        workspace: str,
+        run: str,
+        spec: RunSpec,
+        created_by: str,
+        *,
+        person: str | None = None,
+        lock: str | None = None,
     ) -> None: ...
 
 
@@ -239,7 +246,7 @@ class Groups:
         """Submit children; at the first that the server refuses, consult the controller and return False."""
         assert self._submit is not None
         run = record.id
-        created_by = self._store.runs.creator(run)
+        creator = self._store.runs.creator(run)
         for order in orders:
             child = controllers.child_id(run, order.key)
             spec = replace(order.spec, parent=run)
@@ -248,7 +255,7 @@ class Groups:
                 # Later children get the packages of the first that ended, whatever the indexes offer by now.
                 basis, lock = self._locks.get(run, (None, None))
                 inherited = lock if _lock_basis(spec) == basis else None
-                self._submit(record.workspace, child, spec, created_by, lock=inherited)
+                self._submit(record.workspace, child, spec, creator.created_by, person=creator.person, lock=inherited)
             except (Unavailable, OutOfSpace):
                 raise
             except FootplateError as error:

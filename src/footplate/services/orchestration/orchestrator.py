@@ -144,7 +144,7 @@ class Orchestrator:
 
     # ── Events ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def begin(self, record: RunRecord, created_by: str, first: Sequence[Event]) -> None:
+    def begin(self, record: RunRecord, created_by: str, first: Sequence[Event], person: str | None = None) -> None:
         """Store a new run together with its first events, so that a server killed right after this finds it complete.
 
         Only the effects of the last event are performed: it says what the earlier ones would have found out.
@@ -154,7 +154,7 @@ class Orchestrator:
         with self._tracking:
             self._order.begin(record.id)
         with self._perhaps_stored(record.id):
-            self._store.runs.create(after, created_by, [line for step in steps for line in step.lines])
+            self._store.runs.create(after, created_by, [line for step in steps for line in step.lines], person)
         self._track(after)
         self._perform_all(after, effects)
 

@@ -28,7 +28,7 @@ HOME = (
     .join(workspaces, workspaces.c.id == experiments.c.workspace)
     .where(experiments.c.key == bindparam("experiment"))
 )
-CREATED_BY = select(_c.created_by).where(_c.key == bindparam("key"))
+CREATOR = select(_c.workspace, _c.created_by, _c.person).where(_c.id == bindparam("run"))
 # With the workspace, this is one step in an index, however many children there are.
 _has_children = exists().where(_children.c.workspace == _c.workspace, _children.c.parent == _c.key)
 VIEWS = (

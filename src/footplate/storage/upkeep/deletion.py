@@ -33,6 +33,7 @@ from footplate.storage.schema import (
     model_datasets,
     model_versions,
     models,
+    roles,
     run_datasets,
     run_labels,
     run_specs,
@@ -49,7 +50,7 @@ _BATCH = 500
 _OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_specs)
 _OF_WORKSPACES = (
     models, model_versions, datasets, dataset_versions, environments, environment_labels, computes, secrets, datastores,
-    default_datastores, experiments, saved_views,
+    default_datastores, experiments, roles, saved_views,
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ export function SignIn() {
       <h1>Sign in to Footplate</h1>
       <p>
         On your own machine, run <code>footplate ui</code> in a terminal: it opens this page, signed in. For the server
-        of a team, enter its token:
+        of a team, enter your token. Somebody who owns the server creates one with <code>footplate tokens create</code>.
       </p>
       <form onSubmit={submit}>
         <label>

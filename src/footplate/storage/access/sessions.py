@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, or_, select
 
 from footplate.storage.database import Database
 from footplate.storage.schema import sessions
@@ -15,6 +16,8 @@ class StoredSession(NamedTuple):
     secret: str
     created: float
     expires: float
+    person: str | None = None
+    credential: str | None = None
 
 
 class Sessions:
@@ -35,6 +38,13 @@ class Sessions:
     def delete(self, digest: str) -> None:
         with self._database.write() as connection:
             connection.execute(delete(sessions).where(sessions.c.digest == digest))
+
+    def delete_begun_with(self, credentials: Sequence[str | None]) -> None:
+        """Delete the sessions that began with one of these credentials; None: before credentials were recorded."""
+        column = sessions.c.credential
+        named = column.in_([each for each in credentials if each is not None])
+        with self._database.write() as connection:
+            connection.execute(delete(sessions).where(or_(named, column.is_(None)) if None in credentials else named))
 
     def count(self, now: float) -> int:
         """Return how many sessions have not expired."""

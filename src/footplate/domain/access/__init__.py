@@ -1,0 +1,4 @@
+"""Who may use a team server.
+
+people   people, their roles and tokens, and the audit log
+"""
