@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 from footplate.api.base import ApiNoun
-from footplate.domain.replies import LogMatches, LogPage
+from footplate.domain.replies import LogMatches, LogPage, Moment
 
 
 class LogsApi(ApiNoun):
@@ -40,3 +40,7 @@ class LogsApi(ApiNoun):
             "pattern": pattern or None, "mode": mode, "case": case or None, "offset": offset, "limit": limit,
         }  # fmt: skip
         return self._get(LogMatches, "/runs/{run}/log-search/{path}", query, run=run, path=path)
+
+    def moment(self, run: str, time: float, *, lines: Optional[int] = None) -> Moment:
+        """Return what happened at a time: lines of all logs, samples of the machines, events, and the checkpoint."""
+        return self._get(Moment, "/runs/{run}/moment", {"time": time, "lines": lines}, run=run)

@@ -41,10 +41,23 @@ class MetricsApi(ApiNoun):
         high: Optional[float] = None,
         pixels: Optional[int] = None,
         system: bool = False,
+        smooth: Optional[float] = None,
+        window: Optional[int] = None,
+        by_rank: bool = False,
     ) -> SeriesGrid:
-        """Return metrics of several runs on one grid, over `step`, `time` or `relative` time."""
+        """Return metrics of several runs on one grid, over `step`, `time`, `relative` time or `metric:NAME`.
+
+        `smooth`: weight of an exponential average. `window`: points of a moving one. `by_rank`: a curve for each rank.
+        """
         query = {
             "run": run, "name": name, "axis": axis, "low": low, "high": high, "pixels": pixels,
-            "system": system or None,
+            "system": system or None, "smooth": smooth, "window": window, "by_rank": by_rank or None,
         }  # fmt: skip
         return self._get(SeriesGrid, "/workspaces/{workspace}/series", query, workspace=workspace)
+
+    def export(
+        self, workspace: str, *, run: Sequence[str], name: Sequence[str], system: bool = False
+    ) -> Iterator[bytes]:
+        """Yield every point of these metrics as CSV, piece by piece."""
+        query = {"run": run, "name": name, "system": system or None}
+        return self._download("/workspaces/{workspace}/series/csv", query, workspace=workspace)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Tuple
 
-from footplate.domain.records import RunView
+from footplate.domain.records import RunView, StoryLine
 
 
 @dataclass(frozen=True)
@@ -200,6 +200,42 @@ class LogMatches:
 
 
 @dataclass(frozen=True)
+class RankLog:
+    """Lines of a log around a moment, and the rank that wrote it; null for a log of the system."""
+
+    rank: Optional[int]
+    page: LogPage
+
+
+@dataclass(frozen=True)
+class HardwareSample:
+    """The sample of a machine that is nearest to a moment."""
+
+    name: str
+    time: float
+    value: Optional[float]
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """A file among the checkpoints of a run, and when it was saved."""
+
+    path: str
+    time: float
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment of a run: its logs, its machines, its events, and the newest checkpoint that was saved before it."""
+
+    time: float
+    logs: Tuple[RankLog, ...]
+    hardware: Tuple[HardwareSample, ...]
+    events: Tuple[StoryLine, ...]
+    checkpoint: Optional[CheckpointFile] = None
+
+
+@dataclass(frozen=True)
 class MissingBlobs:
     missing: Tuple[str, ...]
     damage: bool = False  # blobs were found damaged and have not been sent again
@@ -239,7 +275,8 @@ class CurveBuckets:
 class CurveView:
     """A metric of a run on the grid of a picture: either its points (`x`, `value`) or `buckets`.
 
-    `starts` has `[attempt, x]` for each later attempt. A value that is not finite is null.
+    `starts` has `[attempt, x]` for each later attempt. A value that is not finite is null. `rank` is set where each
+    rank has a curve of its own.
     """
 
     run: str
@@ -249,6 +286,7 @@ class CurveView:
     value: Any = None
     buckets: Optional[CurveBuckets] = None
     starts: Tuple[Tuple[int, float], ...] = ()
+    rank: Optional[int] = None
 
 
 @dataclass(frozen=True)

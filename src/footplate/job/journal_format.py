@@ -65,6 +65,13 @@ def attempt_of(writer: str) -> int:
     return int(number) if separator and number.isdigit() else 1
 
 
+def rank_of(writer: str) -> Optional[int]:
+    """Return the rank of a writer: `rank_3_77_ab12` is of rank 3. A machine or an interactive run has none."""
+    word, _, rest = writer.partition("_")
+    number = rest.partition("_")[0]
+    return int(number) if word == "rank" and number.isdigit() else None
+
+
 def finished_prefix(path: str, offset: int, limit: int = CHUNK) -> bytes:
     """Return the slots from `offset` up to the first unfinished one: safe to ship while the writer is alive.
 

@@ -47,6 +47,11 @@ _OCTETS: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "stri
 BYTES_OUT: dict[int | str, dict[str, Any]] = {200: {"description": "The content", "content": _OCTETS}}
 """The `responses` of a route that returns bytes."""
 
+CSV_OUT: dict[int | str, dict[str, Any]] = {
+    200: {"description": "Rows of CSV", "content": {"text/csv": {"schema": {"type": "string"}}}}
+}
+"""The `responses` of a route that returns CSV."""
+
 EVENTS_OUT: dict[int | str, dict[str, Any]] = {
     200: {"description": "Server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
 }

@@ -11,7 +11,7 @@ Runs
     stacks         stack traces of running processes
     metrics        journals in, series out
     files          artifacts and logs of runs
-    telemetry/     pages of logs, and searches
+    telemetry/     pages of logs, searches, and what happened at a moment
     artifacts/     contents of large files: object store, shared directory, replaced checkpoints
 Nodes
     nodes          requests of node agents
@@ -83,6 +83,7 @@ from footplate.services.shipments import ShipmentService
 from footplate.services.stacks import StackService
 from footplate.services.store_files import StoreFileService
 from footplate.services.sweeps import SweepService
+from footplate.services.telemetry.moment import MomentService
 from footplate.services.telemetry.run_logs import LogService
 from footplate.services.topics import Publish
 from footplate.services.workspaces import WorkspaceService
@@ -138,6 +139,7 @@ class Services:
         self.orchestrator.groups.connect(self.runs.submit, self.runs.cancel, {PIPELINE: steps.prepare})
         self.files = FileService(store, publish, self.object_blobs)
         self.logs = LogService(store)
+        self.moments = MomentService(store)
         self.metrics = MetricService(store, publish, self.orchestrator.groups.metrics_arrived)
         self.models = ModelService(store)
         self._keeper, self.endpoints = self._make_endpoints(store, publish)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from footplate.domain.replies import CurveBuckets, CurveView, MetricSeries, MetricSummary, SeriesGrid
 from footplate.services.topics import MetricsArrived, Publish
 from footplate.storage import RunQuery, Storage
 from footplate.storage.runs import no_such_run
-from footplate.storage.series import grid
+from footplate.storage.series import grid, smoothing
 from footplate.storage.series.curves import JoinedCurve
 
 
 @dataclass(frozen=True)
 class GridRequest:
-    """What a picture shows: `low` and `high` are the range of x; None is all of it."""
+    """What a picture shows: `low` and `high` are the range of x; None is all of it.
+
+    `smooth` is the weight of an exponential average, `window` the number of points of a moving one; 0 is neither.
+    """
 
     workspace: str
     runs: Sequence[str]
@@ -25,6 +29,9 @@ class GridRequest:
     high: float | None = None
     pixels: int = 800
     system: bool = False
+    smooth: float = 0.0
+    window: int = 0
+    by_rank: bool = False
 
 
 class MetricService:
@@ -46,13 +53,11 @@ class MetricService:
 
     def grid(self, request: GridRequest) -> SeriesGrid:
         """Return the requested metrics on one grid. A run without a metric has no curve for it."""
-        for run in request.runs:
-            if self._store.runs.record(run).workspace != request.workspace:
-                raise no_such_run(run)
+        self._check(request.workspace, request.runs)
         joined = {
-            (run, name): curve
+            (run, *key): _smooth(curve, request)
             for run in request.runs
-            for name, curve in self._store.metrics.curves(run, request.names, request.axis, request.system).items()
+            for key, curve in self._curves(run, request).items()
         }
         curves = [each.curve for each in joined.values()]
         low, high = grid.extent(curves) or (None, None)
@@ -61,8 +66,34 @@ class MetricService:
         if low is None or high is None:
             return SeriesGrid(request.axis, low, high, None, ())
         width = grid.bucket_width(curves, low, high, request.pixels)
-        views = (_view(run, name, each, low, high, width) for (run, name), each in joined.items())
+        views = (
+            replace(_view(run, name, each, low, high, width), rank=rank) for (run, name, rank), each in joined.items()
+        )
         return SeriesGrid(request.axis, low, high, width, tuple(views))
+
+    def _curves(self, run: str, request: GridRequest) -> dict[tuple[str, int | None], JoinedCurve]:
+        """Return the curves by name and rank; without `by_rank`, one curve has the points of all ranks."""
+        metrics = self._store.metrics
+        if request.by_rank:
+            return metrics.curves_by_rank(run, request.names, request.axis, request.system)
+        curves = metrics.curves(run, request.names, request.axis, request.system)
+        return {(name, None): curve for name, curve in curves.items()}
+
+    def rows(self, workspace: str, runs: Sequence[str], names: Sequence[str], system: bool) -> Iterator[list[Any]]:
+        """Yield every point as run, metric, step, time and value. Unknown runs are an error before the first row."""
+        self._check(workspace, runs)
+        return (
+            [run, series["name"], "" if step is None else step, time, value]
+            for run in runs
+            for name in names
+            for series in self._store.metrics.read(run, name, system)
+            for time, step, value in series["points"]
+        )
+
+    def _check(self, workspace: str, runs: Sequence[str]) -> None:
+        for run in runs:
+            if self._store.runs.record(run).workspace != workspace:
+                raise no_such_run(run)
 
     def summary(self, run: str) -> list[MetricSummary]:
         self._store.runs.record(run)
@@ -78,6 +109,15 @@ class MetricService:
             runs += [v.id for v in page]
             if cursor is None:
                 return runs
+
+
+def _smooth(joined: JoinedCurve, request: GridRequest) -> JoinedCurve:
+    curve = joined.curve
+    if request.window > 1:
+        return replace(joined, curve=replace(curve, values=smoothing.moving(curve.values, request.window)))
+    if request.smooth:
+        return replace(joined, curve=replace(curve, values=smoothing.exponential(curve.values, request.smooth)))
+    return joined
 
 
 def _view(run: str, name: str, joined: JoinedCurve, low: float, high: float, width: float | None) -> CurveView:

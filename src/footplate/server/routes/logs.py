@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from fastapi import Query, Response
 
-from footplate.domain.replies import LogMatches, LogPage
+from footplate.domain.replies import LogMatches, LogPage, Moment
 from footplate.errors import InvalidInput
 from footplate.server.openapi import Router
 from footplate.server.responses import answer
@@ -52,3 +53,15 @@ def search_log(
     A search takes at most three seconds; `next` is the offset to go on from, also if nothing matched so far.
     """
     return answer(services.logs.search(run, path, mode, pattern, case, offset, limit))
+
+
+@router.get("/runs/{run}/moment", Right.READ_RUNS, Moment)
+def get_moment(
+    run: str, services: ServicesOf, time: float, lines: Annotated[int, Query(ge=1, le=200)] = 10
+) -> Response:
+    """Return what happened at a time: lines of all logs around it, samples of the machines within a minute, events
+    within five minutes, and the newest checkpoint saved before it.
+    """
+    if not math.isfinite(time):
+        raise InvalidInput(f"time is {time}", "give seconds since 1970")
+    return answer(services.moments.at(run, time, lines))

@@ -7,5 +7,6 @@ curves         curves of runs that somebody looks at, extended by what arrives
 grid           points on one grid, or summaries of buckets
 journals       how far each writer was ingested, and decoders
 metrics        journals in, series out
+smoothing      moving averages of curves
 summaries      count, last, minimum and maximum of a series
 """

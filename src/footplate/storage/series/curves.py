@@ -12,13 +12,16 @@ from heapq import merge as merge_sorted
 from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 
-from footplate.job.journal_format import SLOT, MetricColumn, attempt_of
+from footplate.job.journal_format import SLOT, MetricColumn, attempt_of, rank_of
 from footplate.storage.series import append_files
 from footplate.storage.series.attempts import Points, join
 from footplate.storage.series.grid import Curve, by_x
 from footplate.storage.series.journals import JournalDecoder
 from footplate.storage.series.summaries import WORDS, series_name
+
+K = TypeVar("K")
 
 MOST_POINTS = 4_000_000
 """Points that are remembered, of all runs together: 24 bytes each."""
@@ -100,15 +103,35 @@ class RecentCurves:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
     def read(self, run: str, writers: Iterable[str], names: Sequence[str], axis: str) -> dict[str, JoinedCurve]:
-        """Return the curves of these metrics by name, over `step`, `time` or `relative` time."""
+        """Return the curves of these metrics by name, over `step`, `time`, `relative` time or `metric:NAME`."""
+        return self._read(run, writers, lambda decoded: {name: _curve(decoded, name, axis) for name in names})
+
+    def read_by_rank(
+        self, run: str, writers: Iterable[str], names: Sequence[str], axis: str
+    ) -> dict[tuple[str, int | None], JoinedCurve]:
+        """Return a curve for each metric and rank."""
+
+        def curves(decoded: Mapping[str, _Writer]) -> dict[tuple[str, int | None], JoinedCurve | None]:
+            ranks = sorted({rank_of(writer) for writer in decoded}, key=lambda rank: -1 if rank is None else rank)
+            of_rank = {rank: {w: each for w, each in decoded.items() if rank_of(w) == rank} for rank in ranks}
+            return {(name, rank): _curve(of_rank[rank], name, axis) for name in names for rank in ranks}
+
+        return self._read(run, writers, curves)
+
+    def _read(
+        self,
+        run: str,
+        writers: Iterable[str],
+        select: Callable[[Mapping[str, _Writer]], Mapping[K, JoinedCurve | None]],
+    ) -> dict[K, JoinedCurve]:
         entry = self._entry(run)
         with entry.lock:
             for name in writers:
                 writer = entry.writers.setdefault(name, _Writer(self._file_of(run, name)))
                 entry.points += writer.advance()
-            curves = {name: _join_writers(entry.writers, name, axis) for name in names}
+            curves = select(entry.writers)
         self._forget_others(run)
-        return {name: joined for name, joined in curves.items() if joined is not None}
+        return {key: joined for key, joined in curves.items() if joined is not None}
 
     def forget(self, run: str) -> None:
         with self._guard:
@@ -127,6 +150,20 @@ class RecentCurves:
                 del self._runs[oldest]
                 if oldest == run:
                     return
+
+
+def _curve(writers: Mapping[str, _Writer], name: str, axis: str) -> JoinedCurve | None:
+    kind, is_metric, other = axis.partition(":")
+    joined = _join_writers(writers, name, "step" if is_metric else kind)
+    if joined is None or not is_metric:
+        return joined
+    across = _join_writers(writers, other, "step")
+    if across is None:
+        return None
+    x_at = dict(zip(across.curve.xs, across.curve.values, strict=True))
+    points = [(x_at[at], value) for at, value in zip(joined.curve.xs, joined.curve.values, strict=True) if at in x_at]
+    xs, values = array("d", (x for x, _ in points)), array("d", (value for _, value in points))
+    return JoinedCurve(Curve(*by_x(xs, values), joined.curve.is_finite)) if points else None
 
 
 def _join_writers(writers: Mapping[str, _Writer], name: str, axis: str) -> JoinedCurve | None:

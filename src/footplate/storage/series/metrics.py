@@ -236,9 +236,17 @@ class Metrics:
         ]
 
     def curves(self, run: str, names: Sequence[str], axis: str, system: bool = False) -> dict[str, JoinedCurve]:
-        """Return the numbers of these metrics over `step`, `time` or `relative` time, as `read` joins them."""
-        writers = [journal.writer for journal in self._catch_up(run) if journal.system == system]
-        return self._curves.read(run, writers, names, axis)
+        """Return the numbers of these metrics over `step`, `time`, `relative` time or `metric:NAME`, as `read` does."""
+        return self._curves.read(run, self._writers(run, system), names, axis)
+
+    def curves_by_rank(
+        self, run: str, names: Sequence[str], axis: str, system: bool = False
+    ) -> dict[tuple[str, int | None], JoinedCurve]:
+        """Return one curve for each metric and rank."""
+        return self._curves.read_by_rank(run, self._writers(run, system), names, axis)
+
+    def _writers(self, run: str, system: bool) -> builtins.list[str]:
+        return [journal.writer for journal in self._catch_up(run) if journal.system == system]
 
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""

@@ -88,3 +88,23 @@ def test_an_unknown_metric_has_no_curve_and_memory_is_bounded(folder: Folder) ->
     folder.log("a", [(1.0, 0.0, 1.0), (2.0, 1.0, 2.0)])
     assert curves.read("r", ["a"], ["other"], "step") == {}
     assert read(curves, "a") == ([0.0, 1.0], [1.0, 2.0])
+
+
+def test_each_rank_may_have_a_curve_of_its_own(folder: Folder) -> None:
+    curves = RecentCurves(folder.file_of)
+    folder.log("rank_0_7_ab", [(1.0, 0.0, 5.0)])
+    folder.log("rank_1_8_cd", [(1.0, 0.0, 7.0)])
+    folder.log("extra", [(2.0, 1.0, 9.0)])
+    by_rank = curves.read_by_rank("r", ["rank_0_7_ab", "rank_1_8_cd", "extra"], ["loss", "none"], "step")
+    assert {key: list(joined.curve.values) for key, joined in by_rank.items()} == {
+        ("loss", None): [9.0],
+        ("loss", 0): [5.0],
+        ("loss", 1): [7.0],
+    }
+
+
+def test_a_metric_may_be_the_axis_of_another(folder: Folder) -> None:
+    curves = RecentCurves(folder.file_of)
+    folder.log("a", [(1.0, 0.0, 5.0), (2.0, 1.0, 3.0), (3.0, 2.0, 4.0)])
+    assert read(curves, "a", axis="metric:loss") == ([3.0, 4.0, 5.0], [3.0, 4.0, 5.0])
+    assert curves.read("r", ["a"], ["loss"], "metric:none") == {}
