@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.shared_home
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Run = Callable[..., str]
 
 
 @pytest.fixture
-def run(environment: dict[str, str], tmp_path: Path) -> Run:
+def run(environment: dict[str, str], shared_environments: Path, tmp_path: Path) -> Run:
     """Return a function that copies an example, creates a workspace for it, and runs one of its files."""
 
     def in_copy(lesson: str, file: str, *arguments: str, seconds: float = 120.0) -> str:
@@ -70,7 +72,7 @@ def test_data(run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # PyTorch may have to be installed
-def test_distributed(shared_environments: Path, run: Run) -> None:
+def test_distributed(run: Run) -> None:
     assert run("06-distributed", "submit.py", seconds=1400.0).splitlines() == [
         "rank 0 of 2 on node 0, rendezvous at 127.0.0.2",
         "rank 1 of 2 on node 1, rendezvous at 127.0.0.2",
@@ -81,7 +83,7 @@ def test_distributed(shared_environments: Path, run: Run) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # scikit-learn may have to be installed
-def test_serving(shared_environments: Path, run: Run) -> None:
+def test_serving(run: Run) -> None:
     """The other frameworks of this lesson run in tests/frameworks/test_serving.py."""
     assert run("07-serving", "serve.py", "scikit_learn", seconds=1400.0).splitlines() == [
         "ScikitLearn answers: predict_proba",
