@@ -63,7 +63,7 @@ def finish(run: PipelineRun) -> list[str]:
 
 
 def test_steps_hand_data_over_and_are_reused(
-    workspace: Workspace, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], footplate: Any
 ) -> None:
     word = PipelineParameter("word", "one")
     first_data = PipelineData("first_data", datastore=workspace.get_default_datastore(), pipeline_output_name="start")
@@ -100,6 +100,13 @@ def test_steps_hand_data_over_and_are_reused(
     assert finish(other) == ["first runs", "second runs", "third runs"]
     assert "argument 4 --text is 'two', was 'one'" in other.find_step_run("first")[0].reason
     assert isinstance(workspace.get_run(other.id), PipelineRun)
+
+    explained = footplate.json("pipelines", "explain", again.id)
+    assert [(each["step"], each["status"]) for each in explained] == [
+        (n, "Completed") for n in ("first", "second", "third")
+    ]
+    assert f"reused from {last.id}" in footplate("pipelines", "explain", again.id).stdout
+    assert [each["id"] for each in footplate.json("pipelines", "list")] == [other.id, again.id, run.id]
 
 
 def test_a_step_reads_tables_folders_and_references(workspace: Workspace, source: str, tmp_path: Path) -> None:

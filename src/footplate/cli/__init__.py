@@ -1,7 +1,7 @@
 """The `footplate` command: one module per noun. A command parses, calls the SDK once, and prints.
 
     main            the root command, loading of subcommands, errors
-    init, run, runs/, sweep, experiments, models, endpoints, data, datastore, env, compute/, server, doctor,
+    init, run, runs/, sweep, pipelines, experiments, models, endpoints, data, datastore, env, compute/, server, doctor,
     completion, azureml/, access/
                     the commands
     run_config      the options of `run` that describe a run

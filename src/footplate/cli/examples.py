@@ -15,6 +15,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "footplate run -r requirements.txt --target cluster --nodes 2 train.py",
         "footplate run -- bash train.sh",
     ),
+    "pipelines explain": ("footplate pipelines explain", "footplate pipelines explain nightly_17 --json"),
+    "pipelines list": ("footplate pipelines list",),
     "runs archive": ("footplate runs archive digits_17",),
     "runs cancel": ("footplate runs cancel digits_17", "footplate runs cancel latest --reason 'wrong data'"),
     "runs compare": ("footplate runs compare -e digits", "footplate runs compare digits_17 digits_18 --csv"),

@@ -22,6 +22,7 @@ COMMANDS = {
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
     "runs": ("footplate.cli.runs:runs", "Inspect runs, compare them, and control them."),
     "sweep": ("footplate.cli.sweep:sweep", "Search for hyperparameters."),
+    "pipelines": ("footplate.cli.pipelines:pipelines", "List pipelines, and explain why their steps ran."),
     "experiments": ("footplate.cli.experiments:experiments", "List and archive experiments."),
     "models": ("footplate.cli.models:models", "List, register, download, deploy and delete models."),
     "endpoints": ("footplate.cli.endpoints:endpoints", "Web services: list, call, update, split and delete them."),
