@@ -45,7 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runs watch": ("footplate runs watch", "footplate runs watch -e digits --recent 1h"),
     "login": ("footplate login https://train.example.com --token",),
     "logout": ("footplate logout",),
-    "whoami": ("footplate whoami",),
+    "whoami": ("footplate whoami", "footplate whoami https://train.example.com"),
     "tokens create": (
         "footplate tokens create laptop --days 90",
         "footplate tokens create nightly --for ci -w vision",

@@ -81,10 +81,14 @@ def _address(server: str | None) -> str:
 
 
 @click.command(cls=Command)
+@click.argument("server", required=False)
 @json_option
-def whoami(as_json: bool) -> None:
-    """Show who you are to the server, and your roles."""
-    api = open_session(server_of_folder()).api
+def whoami(server: str | None, as_json: bool) -> None:
+    """Show who you are to the server, and your roles.
+
+    SERVER is its address; without one, it is that of this folder, or of the home folder.
+    """
+    api = open_session(server or server_of_folder()).api
     who = api.people.whoami()
     names = {} if as_json else {view.id: view.name for view in api.workspaces.list()}
     emit_or_pairs(as_json, who, [("name", who.name), ("kind", who.kind), *_details(who, names)])
