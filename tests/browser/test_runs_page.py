@@ -8,22 +8,25 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from browser.conftest import CLI, ROOT
+from browser.conftest import CLI, PATIENCE, ROOT
 from conftest import remove_home
 
 TRAIN = """
-import sys
+import sys, time
 from azureml.core import Run
 run = Run.get_context()
 rate = float(sys.argv[2])
 for step in range(50):
     run.log("loss", 1 / (1 + step * rate), step=step)
     run.log("accuracy", step * rate, step=step)
+if "forever" in sys.argv:
+    time.sleep(600)
 for name in sys.argv[3:]:
     with run.child_run(name) as child:
         child.log("loss", 0.5)
@@ -31,31 +34,37 @@ for name in sys.argv[3:]:
 NAMES = ("slow", "slow-again", "quick", "tree")
 
 
+@dataclass(frozen=True)
+class World:
+    home: Path
+    project: Path
+
+    def command(self, *arguments: str) -> None:
+        variables = {**os.environ, "FOOTPLATE_HOME": str(self.home)}
+        subprocess.run(
+            [*CLI, *arguments], env=variables, cwd=self.project, check=True, capture_output=True, timeout=300
+        )
+
+
 @pytest.fixture(scope="module")
-def world() -> Iterator[Path]:
+def world() -> Iterator[World]:
     """A home with four runs; one of them has two children."""
-    home = Path(tempfile.mkdtemp(prefix="h", dir="/tmp"))
-    project = Path(tempfile.mkdtemp(prefix="p", dir="/tmp"))
-    (project / "train.py").write_text(TRAIN)
-    variables = {**os.environ, "FOOTPLATE_HOME": str(home)}
-
-    def command(*arguments: str) -> None:
-        subprocess.run([*CLI, *arguments], env=variables, cwd=project, check=True, capture_output=True, timeout=300)
-
-    command("init", "--name", "runs-page")
+    world = World(Path(tempfile.mkdtemp(prefix="h", dir="/tmp")), Path(tempfile.mkdtemp(prefix="p", dir="/tmp")))
+    (world.project / "train.py").write_text(TRAIN)
+    world.command("init", "--name", "runs-page")
     for name, arguments in zip(NAMES, (["0.1"], ["0.1"], ["0.5"], ["0.2", "first-child", "second-child"]), strict=True):
-        command("run", "--wait", "--name", name, "--tag", f"team={name[:5]}", "train.py", "--rate", *arguments)
-    yield home
-    shutil.rmtree(project)
-    left = remove_home(home)
+        world.command("run", "--wait", "--name", name, "--tag", f"team={name[:5]}", "train.py", "--rate", *arguments)
+    yield world
+    shutil.rmtree(world.project)
+    left = remove_home(world.home)
     assert not left, f"processes of the tests were left behind (now killed): {left}"
 
 
 @pytest.fixture
-def home(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Take the place of the fixture that makes a home for each test."""
-    monkeypatch.setenv("FOOTPLATE_HOME", str(world))
-    return world
+    monkeypatch.setenv("FOOTPLATE_HOME", str(world.home))
+    return world.home
 
 
 @pytest.fixture(autouse=True)
@@ -199,6 +208,23 @@ def test_archive_tag_and_delete_can_be_undone(page: Page) -> None:
     expect(run_link(page, "quick")).to_have_count(0)
     notices.get_by_role("button", name="Undo").last.click()
     expect(run_link(page, "quick")).to_be_visible()
+
+
+def test_selected_runs_are_canceled_and_deleted(page: Page, world: World) -> None:
+    world.command("run", "--name", "endless", "train.py", "--rate", "0.1", "forever")
+    row = page.get_by_role("row").filter(has=run_link(page, "endless"))
+    expect(row).to_contain_text("Running", timeout=PATIENCE)
+    page.get_by_role("checkbox", name="Select endless").click()
+    expect(page.get_by_role("button", name="Delete", exact=True)).to_be_disabled()  # it has not ended
+    page.get_by_role("button", name="Cancel", exact=True).click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel 1 run").click()
+    expect(row).to_contain_text("Canceled", timeout=PATIENCE)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(row).to_have_count(0)
+    page.get_by_label("Number of runs").filter(has_text="4 runs").wait_for(timeout=PATIENCE)  # deleted on the server
+    page.reload()
+    expect(run_link(page, "quick")).to_be_visible()
+    expect(row).to_have_count(0)
 
 
 def test_children_open_below_their_run(page: Page) -> None:

@@ -46,7 +46,8 @@ export function Runs() {
   const leaving = useLeavingRuns();
   const loaded = useMemo(() => {
     const runs = data?.pages.flatMap((page) => page.items) ?? [];
-    return rowsOf(runs, open, (run) => children[open.indexOf(run)] ?? []).filter(({ run }) => !leaving.has(run.id));
+    const all = rowsOf(runs, open, (run) => children[open.indexOf(run)] ?? []);
+    return leaving.size === 0 ? all : all.filter(({ run }) => !leaving.has(run.id));
   }, [data, open, children, leaving]);
   // What was asked for is shown at once; only what changes by itself waits for the pointer to leave.
   const asked = JSON.stringify([workspace, request, isPlaceholderData, open, children.map((each) => each?.length), leaving.size]);
