@@ -35,8 +35,8 @@ from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments import caches, curated
 from footplate.environments.base import Interpreter, ResolverSettings
+from footplate.environments.built_environments import size
 from footplate.environments.curated import Curated, substitutes
-from footplate.environments.disk_usage import size
 from footplate.environments.requirements import name_of
 from footplate.errors import FootplateError, InvalidInput
 from footplate.job import bootstrap

@@ -21,8 +21,7 @@ from footplate.cli.console import is_terminal, say
 from footplate.client import home as homes
 from footplate.client.launcher import server_status
 from footplate.domain.records import RunView
-from footplate.domain.runs.filter_values import read_seconds
-from footplate.domain.runs.filter_words import quote
+from footplate.domain.runs.run_filter import quote, read_seconds
 from footplate.errors import FootplateError, NotFound
 from footplate.sdk.config import workspace_file
 from footplate.sdk.environments.environment import Environment

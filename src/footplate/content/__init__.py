@@ -5,8 +5,7 @@
 - `source_tree`: scan a source directory and store it as blobs and a manifest.
 - `walk`: the walk over a source directory, and what it leaves out.
 - `stat_cache`: digests of files that have not changed since the last scan.
-- `git_index`: files that git's index vouches for, so that a scan need not look at them.
-- `git`: repository, branch, commit and uncommitted changes of a source directory.
+- `git`: repository, branch, commit and uncommitted changes of a source directory, and files that its index vouches for.
 - `ignore`: ignore files with git's semantics.
 - `restore`: a snapshot back as a directory or a zip file.
 - `listing`: the files that make up a dataset, as one file that is its own index.

@@ -8,7 +8,7 @@ import os
 from typing import Dict, Generator, Iterator, List, Optional, Protocol, Sequence, Set, Tuple
 
 from footplate.content.blobs import hash_file
-from footplate.content.git_index import GitIndex
+from footplate.content.git import GitIndex
 from footplate.content.ignore import IgnoreRules, rules_for
 from footplate.content.manifest import EXECUTABLE, FILE, FOLDER, LINK, PLAIN, ManifestEntry, to_manifest
 from footplate.content.stat_cache import NOBODY, Scanned, Seen, Stamp, StatCache, WatchedFolder

@@ -29,11 +29,10 @@ Data
     data               stores and the entries that they list
     datasets           datastores, datasets, inputs and outputs of runs
     store_names        safe file names and patterns
-    tables/            definitions of tables, their columns as buffers, and filters
+    tables             definitions of tables, and filters
 Text
-    text               durations, sizes, and columns of a terminal
+    text               durations, sizes, columns of a terminal, filters by tag in a query
 JSON
     codec              dataclasses to JSON and back
     floats             NaN and infinities in JSON
-    tag_filters        filters by tag and property in a query
 """

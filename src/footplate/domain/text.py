@@ -1,10 +1,14 @@
-"""Durations, sizes and counts as people write them, and text measured in columns of a terminal."""
+"""Durations, sizes and counts as people write them, and text measured in columns of a terminal.
+
+A filter by tag or property in a query is `KEY`, or `KEY=VALUE`: the first `=` ends the key. In the key itself, `=` is
+written `%3D`, and `%` is written `%25`.
+"""
 
 from __future__ import annotations
 
 import itertools
 import unicodedata
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 
 def duration(seconds: Optional[float]) -> str:
@@ -53,3 +57,14 @@ def _cell(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def label_filter(key: str, value: Any = None) -> str:
+    """Return the text that selects this key, with this value unless it is None."""
+    written = key.replace("%", "%25").replace("=", "%3D")
+    return written if value is None else f"{written}={value}"
+
+
+def parse_label_filter(text: str) -> Tuple[str, Optional[str]]:
+    key, equals, value = text.partition("=")
+    return key.replace("%3D", "=").replace("%25", "%"), value if equals else None

@@ -15,8 +15,8 @@
     curated/           the catalogue of Azure's names and our own
     recipes/           packages that are built from edited sources (Horovod)
     lock_cache         resolutions by content
-    built_environments environments on disk, with their file locks and markers
-    caches             sizes of caches, and clearing them; disk_usage counts
+    built_environments environments on disk, with their file locks, markers and sizes
+    caches             sizes of caches, and clearing them
     bytecode           bytecode, compiled once per wheel by compiler.py
     pythons            the Pythons of this machine
     requirements       lines of requirements files

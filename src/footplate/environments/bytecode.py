@@ -28,7 +28,7 @@ from pathlib import Path
 from footplate.domain.inherited_variables import build_variables
 from footplate.domain.text import counted
 from footplate.environments.base import Say
-from footplate.environments.disk_usage import remove_unlinked
+from footplate.environments.built_environments import remove_unlinked
 
 _COMPILER = os.path.join(os.path.dirname(__file__), "compiler.py")
 _BATCH = 100

@@ -16,7 +16,7 @@ from pathlib import Path
 from footplate.domain.records import CacheView
 from footplate.environments import built_environments, bytecode, conda, pythons, uv
 from footplate.environments.base import Say
-from footplate.environments.disk_usage import own_size, size
+from footplate.environments.built_environments import own_size, size
 from footplate.environments.recipes import wheels
 from footplate.errors import InvalidInput
 

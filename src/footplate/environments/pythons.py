@@ -15,7 +15,7 @@ from typing import Tuple
 
 from footplate.domain.inherited_variables import build_variables
 from footplate.environments.base import OLDEST, Say
-from footplate.environments.disk_usage import own_size
+from footplate.environments.built_environments import own_size
 from footplate.environments.uv import run_uv
 from footplate.errors import InvalidInput
 

@@ -16,7 +16,7 @@ agent on another machine than the server needs only the server's URL and the run
     distributions       metadata of the azureml packages
     rendezvous, ports   how nodes of a gang find each other
     process_tree        finds and ends every process of a run
-    gpus, gpu_leases    the GPUs of the machine, and those that this node holds
+    gpus                the GPUs of the machine, and leases on them
     sampler, host_info  use of the machine as series; facts about it
     stacks              Python stacks of the ranks, even if they hang
     log                 the agent's own log

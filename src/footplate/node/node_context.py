@@ -11,7 +11,7 @@ from footplate.domain.orders import NodeOrders
 from footplate.lazy import Deferred
 from footplate.node import host_info, process_tree
 from footplate.node.delivery.server_link import SHORT_PATIENCE, Abandoned, Link
-from footplate.node.gpu_leases import Leases
+from footplate.node.gpus import Leases
 from footplate.node.log import say
 from footplate.node.node_directory import NodeFolder
 from footplate.node.options import AgentOptions

@@ -7,7 +7,7 @@
     models/             Model, Webservice
     tuning/             sweeps
     estimators/         Estimator and its framework variants, the predecessors of ScriptRunConfig
-    submission/         from a configuration to a submitted run
+    submission          from a configuration to a submitted run
     config/             ScriptRunConfig, RunConfiguration and the files they are read from
     compute/            ComputeTarget, AmlCompute
     environments/       Environment, CondaDependencies

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from footplate.domain import records
     from footplate.domain.records import ExperimentView, RunView
+    from footplate.sdk import submission
     from footplate.sdk.config.script_run_config import ScriptRunConfig
     from footplate.sdk.runs import interactive
-    from footplate.sdk.submission import groups
     from footplate.sdk.sweep_run import HyperDriveRun
     from footplate.sdk.tuning.config import HyperDriveConfig
     from footplate.sdk.workspace import Workspace
@@ -33,7 +33,7 @@ else:
     parse = Deferred("urllib.parse")
     records = Deferred("footplate.domain.records")
     interactive = Deferred("footplate.sdk.runs.interactive")
-    groups = Deferred("footplate.sdk.submission.groups")
+    submission = Deferred("footplate.sdk.submission")
 
 _SDK = "footplate.sdk."
 _BY_TYPE = "run:make_run"
@@ -204,7 +204,7 @@ class Experiment(Tagged, ExperimentHandle):
             group.wait_for_completion()
             print([child.id for child in group.get_children()])
         """
-        view = groups.start_group(self, children, name, run_id, display_name, tags or {})
+        view = submission.start_group(self, children, name, run_id, display_name, tags or {})
         return make_run(self, view)
 
     def get_runs(

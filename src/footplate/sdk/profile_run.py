@@ -12,7 +12,7 @@ from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.data.profile_config import INPUT, RESULT, ProfileConfig
 from footplate.sdk.handles import ExperimentHandle
 from footplate.sdk.run import ScriptRun
-from footplate.sdk.submission.scripts import submit_script
+from footplate.sdk.submission import submit_script
 
 JOB = "footplate.sdk.data.profile_run"
 

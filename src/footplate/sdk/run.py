@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
     from footplate.domain.records import RunView
-    from footplate.sdk import context
+    from footplate.sdk import context, submission
     from footplate.sdk import experiment as experiments
     from footplate.sdk.data.base import AbstractDataset
     from footplate.sdk.data.references import DataPath
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from footplate.sdk.models.model import Model
     from footplate.sdk.models.resource_configuration import ResourceConfiguration
     from footplate.sdk.runs import filters, interactive
-    from footplate.sdk.submission import run_outputs, scripts
     from footplate.sdk.workspace import Workspace
 else:
     context = Deferred("footplate.sdk.context")
@@ -36,8 +35,7 @@ else:
     models = Deferred("footplate.sdk.models.model")
     filters = Deferred("footplate.sdk.runs.filters")
     interactive = Deferred("footplate.sdk.runs.interactive")
-    run_outputs = Deferred("footplate.sdk.submission.run_outputs")
-    scripts = Deferred("footplate.sdk.submission.scripts")
+    submission = Deferred("footplate.sdk.submission")
 
 
 RUN_CLASSES = {
@@ -260,7 +258,7 @@ class Run(ControlledRun):
 
     def _get_outputs_datapath(self) -> DataPath:
         """Return the outputs as a path for `resume_from`, as Azure's examples of resuming do."""
-        return run_outputs.outputs_datapath(self.experiment.workspace, self._id)
+        return submission.outputs_datapath(self.experiment.workspace, self._id)
 
     def register_model(
         self,
@@ -456,7 +454,7 @@ class Run(ControlledRun):
             again = run.rerun(arguments=["--lr", 0.01])
             again.wait_for_completion()
         """
-        return make_run(self.experiment, scripts.rerun(self.experiment, self._id, arguments, tags or {}, run_id))
+        return make_run(self.experiment, submission.rerun(self.experiment, self._id, arguments, tags or {}, run_id))
 
 
 class ScriptRun(Run):

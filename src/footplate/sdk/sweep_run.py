@@ -12,7 +12,7 @@ from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.run import Run
 from footplate.sdk.tuning.exceptions import HyperDriveNotImplementedException
 from footplate.sdk.tuning.optuna_study import export_study
-from footplate.sdk.tuning.warm_start import earlier_trials
+from footplate.sdk.tuning.submission import earlier_trials
 from footplate.sdk.values.wrong_types import explained
 
 

@@ -21,7 +21,7 @@ from footplate.sdk.environments.environment import Environment
 from footplate.sdk.experiment import Experiment
 from footplate.sdk.run import Run, make_run
 from footplate.sdk.session import user_name
-from footplate.sdk.submission.scripts import new_run_id, prepare_script
+from footplate.sdk.submission import new_run_id, prepare_script
 from footplate.sdk.values.run_configuration_sections import PyTorchConfiguration
 from footplate.sdk.workspace import Workspace
 

@@ -4,12 +4,12 @@
 SQL, a row or the path of a file. Every error that leaves it is ours (`database_errors`).
 
 - `database`, `migrate`, `schema`, `column_types`: connections, revisions, tables and their types.
-- `workspaces`, `runs`, `recent_records`, `queries/`, `run_keys`, `labels`: runs and how to find them.
+- `workspaces`, `runs`, `queries/`, `run_keys`, `labels`: runs, how to find them, and the active ones in memory.
 - `run_files`, `logs`: files of runs, and logs as they grow.
 - `object_records`: blobs whose content is in an object store.
 - `series/`: metric journals and their summaries.
-- `models`, `datasets`, `datastores`, `lineage`, `registry`, `versions`: everything that is registered.
-- `secrets`, `encryption`, `url_credentials`: secrets.
+- `models`, `datasets`, `datastores`, `lineage`, `registry`: everything that is registered.
+- `secrets`: everything that is kept encrypted.
 - `access/`: people, roles, tokens, sessions, and the audit log.
 - `paths`: names from outside that become names on disk.
 - `log_reading/`: pages of logs, and searches in them.

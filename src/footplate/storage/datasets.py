@@ -14,8 +14,8 @@ from footplate.domain.datasets import DatasetView
 from footplate.errors import Conflict, NotFound
 from footplate.storage.database import Database, named
 from footplate.storage.labels import DATASET_LABELS, TAG
+from footplate.storage.registry import Versions
 from footplate.storage.schema import dataset_versions, datasets
-from footplate.storage.versions import Versions
 
 _PLAIN = (
     "id", "workspace", "name", "version", "kind", "definition", "listing", "files", "size", "description", "run",

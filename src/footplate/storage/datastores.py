@@ -18,8 +18,8 @@ from footplate.domain.orders import DEFAULT_DATASTORE
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database, named
 from footplate.storage.database_errors import translated
-from footplate.storage.encryption import Seal
 from footplate.storage.schema import datastores, default_datastores
+from footplate.storage.secrets import Seal
 
 STORES = "stores"
 

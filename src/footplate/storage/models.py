@@ -15,8 +15,8 @@ from footplate.errors import NotFound
 from footplate.storage.database import Database, named, new_key
 from footplate.storage.labels import MODEL_LABELS, PROPERTY, TAG
 from footplate.storage.lineage import forget_samples, record_model, uses_of_models
+from footplate.storage.registry import Versions
 from footplate.storage.schema import model_versions, models
-from footplate.storage.versions import Versions
 
 _PLAIN = ("workspace", "name", "created", "root", "description", "framework", "framework_version", "run", "experiment")
 Pairs = Sequence[tuple[str, "str | None"]]

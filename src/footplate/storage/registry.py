@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace as replaced
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
 from footplate.domain.codec import from_json, to_json
 from footplate.domain.node_kinds import KnownKind
@@ -17,8 +17,36 @@ from footplate.domain.records import ComputeView, EnvironmentView
 from footplate.domain.serving.endpoints import EndpointRecord, ServiceKeys
 from footplate.errors import Conflict, InvalidInput, NotFound
 from footplate.storage.database import Database, named
-from footplate.storage.encryption import Seal
 from footplate.storage.schema import computes, endpoints, environment_labels, environments, locks
+from footplate.storage.secrets import Seal
+
+
+class Versions:
+    def __init__(self, database: Database, table: Table) -> None:
+        self._database = database
+        self._table = table
+
+    def take(self, connection: Connection, workspace: str, name: str) -> int:
+        """Take the next version. On PostgreSQL a concurrent retry waits here until our transaction ends."""
+        self._database.insert_new(connection, self._table, workspace=workspace, name=name, last=0)
+        self._add(connection, workspace, name, 1)
+        c = self._table.c
+        return connection.execute(select(c.last).where(c.workspace == workspace, c.name == name)).scalar_one()
+
+    def lock(self, connection: Connection, workspace: str, name: str) -> None:
+        """Make other transactions that change the same name wait until this one ends."""
+        c = self._table.c
+        connection.execute(select(c.last).where(c.workspace == workspace, c.name == name).with_for_update())
+
+    def give_back(self, connection: Connection, workspace: str, name: str) -> None:
+        """Undo `take`, in the transaction that took it."""
+        self._add(connection, workspace, name, -1)
+
+    def _add(self, connection: Connection, workspace: str, name: str, more: int) -> None:
+        c = self._table.c
+        where = (c.workspace == workspace, c.name == name)
+        connection.execute(update(self._table).where(*where).values(last=c.last + more))
+
 
 _COMPUTE_COLUMNS = tuple(column.name for column in computes.c)
 _LOCKS_REMEMBERED = 200

@@ -38,9 +38,8 @@ from footplate.storage.labels import RUN_LABELS, Found
 from footplate.storage.lineage import record_inputs
 from footplate.storage.queries import run_statements as statements
 from footplate.storage.queries.run_query import EVERY_METRIC, LARGEST_PAGE, RunQuery, find, matching
-from footplate.storage.recent_records import RecentRecords
 from footplate.storage.run_files import copy_outputs
-from footplate.storage.run_keys import RunKeys, no_such_run
+from footplate.storage.run_keys import RecentRecords, RunKeys, no_such_run
 from footplate.storage.schema import runs, series, story
 from footplate.storage.workspaces import ensure, next_number
 

@@ -15,7 +15,6 @@ from footplate.storage.database import Database
 from footplate.storage.database_errors import translated
 from footplate.storage.datasets import DatasetTable
 from footplate.storage.datastores import Datastores
-from footplate.storage.encryption import Seal
 from footplate.storage.lineage import LineageTable
 from footplate.storage.log_reading.log_reader import LogReader
 from footplate.storage.logs import Logs
@@ -26,10 +25,9 @@ from footplate.storage.registry import Computes, Endpoints, Environments, Locks
 from footplate.storage.run_files import RunFiles
 from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
-from footplate.storage.secrets import Secrets
+from footplate.storage.secrets import LoginFile, Seal, Secrets
 from footplate.storage.series.metrics import Metrics
 from footplate.storage.upkeep.deletion import RunDeletion, WorkspaceDeletion
-from footplate.storage.url_credentials import LoginFile
 from footplate.storage.workspaces import Experiments, Workspaces
 
 

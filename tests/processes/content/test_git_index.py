@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from footplate.content.blobs import BlobFolder
-from footplate.content.git_index import LARGE, SETTLED_NS, GitIndex, index_of
+from footplate.content.git import LARGE, SETTLED_NS, GitIndex, index_of
 from footplate.content.source_tree import scan, store
 from footplate.content.stat_cache import StatCache
 from footplate.testing.waiting import wait_until

@@ -12,7 +12,7 @@ import pytest
 from footplate import environ
 from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.node import gpus, preparation, process_tree
-from footplate.node.gpu_leases import Leases
+from footplate.node.gpus import Leases
 
 from ...unit.node.test_gpus import FOUND, GIB, Enough, give_up, lease
 
@@ -64,7 +64,7 @@ def test_a_failing_nvidia_smi_finds_nothing(tmp_path: Path) -> None:
 HOLDS = """
 import sys
 from footplate.node import process_tree
-from footplate.node.gpu_leases import Leases
+from footplate.node.gpus import Leases
 leases = Leases(sys.argv[1], process_tree.marker("lost", 0, sys.argv[1] + "/lost"))
 leases.take(["GPU-a"], print)
 print("held", flush=True)

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from footplate.data.changes import compare
-from footplate.data.partitions import Partition
-from footplate.data.resolve import resolve
+from footplate.data.resolve import Partition, resolve
 from footplate.domain.data import Item, StoreSpec
-from footplate.domain.tables.expressions import is_true
+from footplate.domain.tables import is_true
 from footplate.errors import InvalidInput, NotFound
 
 

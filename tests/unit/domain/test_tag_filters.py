@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.domain.tag_filters import label_filter, parse_label_filter
+from footplate.domain.text import label_filter, parse_label_filter
 
 
 @given(st.text(alphabet=st.sampled_from("%=235Dab"), min_size=1), st.none() | st.text(alphabet="%=2D"))

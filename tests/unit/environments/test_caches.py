@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from footplate.environments import caches, disk_usage
+from footplate.environments import built_environments, caches
 
 
 def test_a_file_counts_once_and_is_freed_with_its_last_name(tmp_path: Path) -> None:
@@ -19,6 +19,9 @@ def test_a_file_counts_once_and_is_freed_with_its_last_name(tmp_path: Path) -> N
     (cache / "link").symlink_to("/nowhere")
     inside = os.stat(cache / "a" / "twice").st_blocks * 512
     both = inside + os.stat(cache / "shared").st_blocks * 512
-    assert both <= disk_usage.size(cache) < both + 4096 and inside <= disk_usage.own_size(cache) < inside + 4096
-    assert disk_usage.own_size(outside) == 0 and disk_usage.size(tmp_path / "nothing") == 0
-    assert {view.name: view.size for view in caches.sizes(tmp_path)}["wheels"] == disk_usage.size(cache)
+    assert (
+        both <= built_environments.size(cache) < both + 4096
+        and inside <= built_environments.own_size(cache) < inside + 4096
+    )
+    assert built_environments.own_size(outside) == 0 and built_environments.size(tmp_path / "nothing") == 0
+    assert {view.name: view.size for view in caches.sizes(tmp_path)}["wheels"] == built_environments.size(cache)

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from footplate.environments.conda.mapping import map_packages
-from footplate.environments.conda.package_names import parse, to_requirement
+from footplate.environments.conda.package_names import map_packages, parse, to_requirement
 from footplate.errors import InvalidInput
 
 

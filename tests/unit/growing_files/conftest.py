@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from footplate.errors import Conflict
-from footplate.growing_files.offsets import PIECE
+from footplate.growing_files import PIECE
 
 
 class Server:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
-from footplate.growing_files.journals import JournalShipper
-from footplate.growing_files.offsets import PIECE
+from footplate.growing_files import PIECE, JournalShipper
 from footplate.job.journal import Journal
 from footplate.job.journal_format import SLOT
 

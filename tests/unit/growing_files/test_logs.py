@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from footplate.errors import Conflict
-from footplate.growing_files.logs import LogShipper
-from footplate.growing_files.offsets import PIECE
+from footplate.growing_files import PIECE, LogShipper
 from footplate.node.delivery.log_limit import cut
 
 

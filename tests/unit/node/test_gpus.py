@@ -11,7 +11,7 @@ import pytest
 from footplate import environ
 from footplate.domain.orders import ASSIGNED, Gpu
 from footplate.node import gpus, host_info, process_tree
-from footplate.node.gpu_leases import Leases
+from footplate.node.gpus import Leases
 
 GIB = 1 << 30
 

@@ -16,7 +16,7 @@ from footplate.sdk.data.expressions import Fields
 from footplate.sdk.data.file_dataset import FileDataset
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
 from footplate.sdk.data.references import DataPath, DataPathComputeBinding, DataReference
-from footplate.sdk.display.progress import Bar, bar
+from footplate.sdk.display.status_line import Bar, bar
 from footplate.sdk.exceptions import UserErrorException
 
 WORKSPACE: Any = None

@@ -16,7 +16,7 @@ from footplate.domain.specs import Distribution
 from footplate.environments import curated
 from footplate.sdk.config.run_configuration import distribution
 from footplate.sdk.environments.environment import Environment
-from footplate.sdk.estimators import parameters
+from footplate.sdk.estimators import frameworks
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.estimators.inputs import arguments
 from footplate.sdk.exceptions import TrainingException, UserErrorException
@@ -251,7 +251,7 @@ def test_the_warning_shows_the_script_run_config_at_the_callers_line():
 
 def test_type_checkers_see_every_parameter_of_the_frameworks():
     own = set(inspect.signature(Estimator.__init__).parameters) - {"self", "source_directory", "options"}
-    assert set(parameters.DistributedParameters.__annotations__) == own
+    assert set(frameworks.DistributedParameters.__annotations__) == own
 
 
 # ── signatures ──

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from footplate.domain.records import RunRecord, Stage
 from footplate.domain.specs import RunSpec
-from footplate.storage.recent_records import RecentRecords
+from footplate.storage.run_keys import RecentRecords
 
 
 def record(version: int, stage: Stage = Stage.QUEUED, run: str = "r") -> RunRecord:

@@ -4,6 +4,5 @@ commands        the commands `check` and `coverage`
 code_files      scripts, and notebooks as one program with the place of each line
 names           what an Azure name means here: modules, classes, members and parameters of our own modules
 checker         walks through a program and reports each use of an Azure name
-differences     uses that work in another way than on Azure
 usage           how often public code uses each name; usage.tsv holds the counts
 """

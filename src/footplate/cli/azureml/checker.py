@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 
 from footplate.cli.azureml import names
 from footplate.cli.azureml.code_files import Place, Program
-from footplate.cli.azureml.differences import DIFFERENCES, IGNORED_KEYWORDS
-from footplate.cli.azureml.names import Missing, Thing
+from footplate.cli.azureml.names import DIFFERENCES, IGNORED_KEYWORDS, Missing, Thing
 
 WORKS, DIFFERS, MISSING, UNREADABLE = "works", "differs", "missing", "unreadable"
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}

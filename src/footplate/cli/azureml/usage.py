@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from footplate.cli.azureml import names
 from footplate.cli.azureml.checker import DIFFERS, MISSING, WORKS
-from footplate.cli.azureml.differences import DIFFERENCES, IGNORED_KEYWORDS
-from footplate.cli.azureml.names import Missing, Thing
+from footplate.cli.azureml.names import DIFFERENCES, IGNORED_KEYWORDS, Missing, Thing
 
 HOMES = {
     "azureml.core": "Dataset Datastore Environment Experiment Model Run RunConfiguration ScriptRunConfig Webservice "

@@ -9,7 +9,6 @@ logs        logs: whole, their end, or what is recent
 commands    show, files, download, cancel, restart, rerun, stacks, story
 charts, plots, images
             tables and plots of metrics, line plots in text, images on terminals
-columns     fields of a run as cells of tables, CSV and JSON
 unknown     errors about misspelled names, with the nearest existing one
 """
 

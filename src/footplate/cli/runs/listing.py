@@ -1,15 +1,21 @@
-"""`footplate runs list`, `compare` and `diff`."""
+"""`footplate runs list`, `compare` and `diff`.
+
+Columns are fields of a run: `status`, `took`, `metrics.loss`, `params.lr`, `tags.model`.
+"""
 
 from __future__ import annotations
 
+import csv
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from footplate.cli import context
-from footplate.cli.console import emit, emit_each, paint, say
+from footplate.cli.console import ago, duration, emit, emit_each, iso, number, paint, say
 from footplate.cli.context import (
     find_run,
     in_workspace_with_json,
@@ -18,15 +24,16 @@ from footplate.cli.context import (
     tag_filter_option,
     workspace_option,
 )
-from footplate.cli.runs import columns as cells
 from footplate.cli.runs.group import runs
-from footplate.cli.runs.unknown import check_experiment, check_names, fields_in
+from footplate.cli.runs.unknown import check_experiment, check_names, fields_in, nearest_hint
 from footplate.cli.tables import print_table
 from footplate.domain.codec import to_json
+from footplate.domain.floats import untag_float
 from footplate.domain.records import RunView
-from footplate.domain.runs.filter_words import quote
-from footplate.domain.runs.run_filter import Field
+from footplate.domain.runs import run_status
+from footplate.domain.runs.run_filter import Field, quote
 from footplate.domain.runs.run_status import STATUSES
+from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.runs.filters import absolute
 from footplate.sdk.workspace import Workspace
 
@@ -90,17 +97,17 @@ def list_runs(
     **which: Any,
 ) -> None:
     """List runs, newest first."""
-    printed_columns = cells.split_columns(columns) if columns else [*_DEFAULT]
+    printed_columns = split_columns(columns) if columns else [*_DEFAULT]
     if which["children"] and not columns:
         printed_columns.insert(1, "parent")
-    chosen = None if fields in (None, _EVERYTHING) else cells.split_columns(str(fields))
+    chosen = None if fields in (None, _EVERYTHING) else split_columns(str(fields))
     metric = (sort or "").removeprefix("-").removeprefix("metrics.")
     if metric and not columns:
         printed_columns.append(f"metrics.{metric}")
     if sort and ascending:
         raise click.UsageError(f"--ascending is for the order by time; for {metric}, use --sort {metric}")
     query = _query(which)
-    query["show"] = [_EVERYTHING] if fields == _EVERYTHING else cells.metrics_in(chosen or printed_columns)
+    query["show"] = [_EVERYTHING] if fields == _EVERYTHING else metrics_in(chosen or printed_columns)
     query["ascending"] = ascending
     if sort:
         query.update(order=f"metric:{metric}", metric=metric, ascending=not sort.startswith("-"))
@@ -109,9 +116,9 @@ def list_runs(
     is_table = not as_csv and not fields
     selected = select_runs(workspace, query, which, [Field("metrics", metric)] if metric else [], is_table)
     if as_csv:
-        cells.write_csv(printed_columns, selected)
+        write_csv(printed_columns, selected)
     elif fields:
-        emit_each(to_json(view) if chosen is None else cells.as_object(view, chosen) for view in selected)
+        emit_each(to_json(view) if chosen is None else as_object(view, chosen) for view in selected)
     else:
         views = list(selected)
         _print(views, printed_columns)
@@ -144,9 +151,9 @@ def compare(
         views = list(select_runs(workspace, query, which, [], is_table=not as_csv and not as_json))
     printed_columns = ["id", "name", "status", *_different(views, everything)]
     if as_csv:
-        cells.write_csv(printed_columns, views)
+        write_csv(printed_columns, views)
     elif as_json:
-        emit_each(cells.as_object(view, printed_columns) for view in views)
+        emit_each(as_object(view, printed_columns) for view in views)
     else:
         _print(views, printed_columns)
         if views and len(printed_columns) == 3:
@@ -202,7 +209,7 @@ def _different(views: Sequence[RunView], everything: bool) -> list[str]:
     for kind, attribute in (("params", "parameters"), ("metrics", "metrics")):
         names = dict.fromkeys(name for view in views for name in getattr(view, attribute))
         for column in (f"{kind}.{name}" for name in names):
-            values = {repr(cells.value(view, column)) for view in views}
+            values = {repr(value(view, column)) for view in views}
             if everything or len(values) > 1:
                 columns.append(column)
     return columns
@@ -212,11 +219,11 @@ def _print(views: Sequence[RunView], columns: Sequence[str]) -> None:
     if not views:
         say("no runs")
         return
-    short = [cells.heading(column) for column in columns]
+    short = [heading(column) for column in columns]
     # A name that occurs twice keeps its kind.
     headings = [name if short.count(name) == 1 else column for name, column in zip(short, columns, strict=True)]
     right = [name for name, column in zip(headings, columns, strict=True) if "." in column or column == "took"]
-    rows = [[cells.cell(view, column) for column in columns] for view in views]
+    rows = [[cell(view, column) for column in columns] for view in views]
     drop = [name for name in ("experiment", "name", "took", "created") if name in headings and headings[0] != name]
     print_table(headings, rows, right=right, shrink=["experiment", "name", "note"], drop=drop)
 
@@ -245,3 +252,74 @@ def diff(before: str, after: str, workspace: Workspace, as_json: bool) -> None:
         )
         click.echo()
     say(f"the same: {', '.join(same)}" if same else "everything differs")
+
+
+_NAMED = {"metrics": "metrics", "params": "parameters", "tags": "tags", "properties": "properties"}
+_SHORT = {"took": "duration", "by": "created_by", "note": "description"}
+_TIMES = ("created", "started", "ended", "archived")
+FIELDS = (
+    "id", "experiment", "status", "created", "started", "ended", "took", "name", "note", "by", "target", "attempt",
+    "number", "parent", "type", "snapshot", "lock", "archived",
+)  # fmt: skip
+
+
+def split_columns(text: str) -> list[str]:
+    """Return the columns of a list with commas; refuse a field that no run has."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        kind, dot, _ = name.partition(".")
+        if name not in FIELDS and not (dot and kind in _NAMED):
+            raise UserErrorException(
+                f"runs have no field {name!r}",
+                hint=nearest_hint(name, FIELDS) or f"use {', '.join(FIELDS)}, or metrics., params., tags.NAME",
+            )
+    return names
+
+
+def metrics_in(columns: Iterable[str]) -> list[str]:
+    return [name.partition(".")[2] for name in columns if name.startswith("metrics.")]
+
+
+def value(view: RunView, column: str) -> Any:
+    """Return the field as a plain value; None when the run does not have it."""
+    kind, dot, name = column.partition(".")
+    if dot and kind in _NAMED:
+        stored = getattr(view, _NAMED[kind]).get(name)
+        return untag_float(stored)
+    if column == "took":
+        return None if view.started is None else (view.ended or time.time()) - view.started
+    if column == "name":
+        return view.display_name or view.name
+    return to_json(getattr(view, _SHORT.get(column, column)))
+
+
+def cell(view: RunView, column: str) -> str:
+    """Return the field as people read it."""
+    plain = value(view, column)
+    if plain is None or plain == "":
+        return ""
+    if column in _TIMES:
+        return ago(plain)
+    if column == "took":
+        return duration(plain)
+    if column == "status":
+        return run_status.visible_status(view.status, view.waiting)
+    return number(plain)
+
+
+def heading(column: str) -> str:
+    """Return the name of a column in a table: metrics and parameters without the kind."""
+    return column.partition(".")[2] or column
+
+
+def write_csv(columns: Sequence[str], views: Iterable[RunView]) -> None:
+    """Print CSV to stdout, with all digits, times as ISO 8601 in UTC, and durations in seconds."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for view in views:
+        values = [(column, value(view, column)) for column in columns]
+        writer.writerow(["" if v is None else iso(v) if column in _TIMES else v for column, v in values])
+
+
+def as_object(view: RunView, columns: Sequence[str]) -> dict[str, Any]:
+    return {column: to_json(value(view, column)) for column in columns}

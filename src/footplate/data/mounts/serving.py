@@ -9,7 +9,7 @@ from typing import Any
 from footplate.content.listing import Listing
 from footplate.data.cache import DataCache
 from footplate.data.mounts import fuse
-from footplate.data.mounts.tree import ListingTree
+from footplate.data.mounts.fuse import ListingTree
 from footplate.data.mounts.views import make_view_of_cached
 from footplate.data.stores.base import FileStore
 from footplate.data.stores.registry import open_lazily

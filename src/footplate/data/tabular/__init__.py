@@ -6,7 +6,7 @@
     readers         one reader per format, with requested or inferred types
     delimited, json_lines, parquet, sql       the formats
     files           a source file: opening, decompression, encodings
-    convert, infer  text to types; types from text
+    convert         text to types; types from text
     expressions     filter expressions on the arrays of a batch
     steps           keep, drop, filter, skip, take, sample, split
     report          values that did not fit, columns that were left out

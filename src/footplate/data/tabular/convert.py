@@ -1,16 +1,17 @@
-"""Conversion of a column to a type. Values that do not fit become null and are counted.
+"""Conversion of a column to a type, and inference of the type of text. Values that do not fit become null and count.
 
 The fast path is one cast by Arrow. If that fails for a batch, each distinct value is parsed by itself.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from footplate.data.tabular.arrow import pa, pc
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Json
 
 ARROW = {
     "string": pa.string(),
@@ -226,3 +227,71 @@ def _is_hollow(kind: Any) -> bool:
     """Return whether the type contains an object without fields: Parquet has none, and later fields would be lost."""
     fields = [kind.field(at).type for at in range(kind.num_fields)]
     return (pa.types.is_struct(kind) and not fields) or any(map(_is_hollow, fields))
+
+
+_WHOLE = r"^\s*[+-]?[0-9]+\s*$"
+_WORDS = pa.array(["true", "false"])
+_MISSING = pa.array(sorted(MISSING))
+_DATE = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})(.*)", re.DOTALL)
+_CLOCKS = {
+    "": "",
+    r"[ T]\d{1,2}:\d{2}": "%H:%M",
+    r"[ T]\d{1,2}:\d{2}:\d{2}": "%H:%M:%S",
+    r" \d{1,2}:\d{2} ?[AaPp][Mm]": "%I:%M %p",
+    r" \d{1,2}:\d{2}:\d{2} ?[AaPp][Mm]": "%I:%M:%S %p",
+}
+_FEW = 1000
+
+
+def infer(values: Any) -> Json:
+    """Return the narrowest type that fits every value of the sample; text if there are no values."""
+    texts = pc.drop_null(values)
+    texts = pc.filter(texts, pc.invert(pc.is_in(pc.utf8_trim_whitespace(texts), value_set=_MISSING)))
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if not len(texts):
+        return {"type": "string"}
+    if _all(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(texts)), value_set=_WORDS)):
+        return {"type": "boolean"}
+    if _all(pc.match_substring_regex(texts, _WHOLE)):
+        # Digits beyond int64 are an identifier: as a float it would lose its last digits.
+        return {"type": "integer"} if _fits(texts, {"type": "integer"}) else {"type": "string"}
+    for column_type in ({"type": "float"}, {"type": "datetime"}):
+        if _fits(texts, column_type):
+            return column_type
+    return _infer_date_format(texts) or {"type": "string"}
+
+
+def _all(flags: Any) -> bool:
+    return bool(pc.all(flags).as_py())
+
+
+def _fits(values: Any, wanted: Json) -> bool:
+    few = values.slice(0, _FEW)  # most columns that do not fit fail early
+    return all(convert(part, wanted).misfits == 0 for part in (few, values))
+
+
+def _infer_date_format(values: Any) -> Json | None:
+    """Infer dates such as `31/12/2020 23:59`, if the values distinguish the day from the month."""
+    texts: list[str] = pc.unique(values).to_pylist()
+    first = _DATE.fullmatch(texts[0].strip())
+    if first is None:
+        return None
+    matches = [_DATE.fullmatch(text.strip()) for text in texts]
+    dates = [match for match in matches if match is not None]
+    if len(dates) < len(matches):
+        return None
+    days_first = max(int(date[1]) for date in dates) > 12
+    months_first = max(int(date[3]) for date in dates) > 12
+    if days_first == months_first:  # ambiguous, or neither
+        return None
+    day_and_month = "%d{0}%m" if days_first else "%m{0}%d"
+    clock = next((form for shape, form in _CLOCKS.items() if re.fullmatch(shape, first[5])), None)
+    if clock is None:
+        return None
+    gap = first[5][0] if clock else ""
+    if clock.endswith("%p") and " " not in first[5].strip():
+        clock = clock.replace(" %p", "%p")
+    form = day_and_month.format(first[2]) + first[2] + "%Y" + gap + clock
+    column_type: Json = {"type": "datetime", "formats": [form]}
+    return column_type if _fits(values, column_type) else None

@@ -15,7 +15,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import arrow_csv, pa
 from footplate.data.tabular.files import SourceFile, as_text, codec_of
-from footplate.domain.tables.tabular import HEADERS, Json
+from footplate.domain.tables import HEADERS, Json
 from footplate.errors import InvalidInput
 
 BLOCK = 1024 * 1024  # larger ones are not faster, and Arrow holds dozens of them: 2 MiB take 55 MB more memory

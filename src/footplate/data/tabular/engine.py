@@ -7,17 +7,15 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
-from footplate.data.partitions import Partition
+from footplate.data.resolve import Partition
 from footplate.data.tabular import steps as steps_
 from footplate.data.tabular.arrow import pa
-from footplate.data.tabular.convert import ARROW
+from footplate.data.tabular.convert import ARROW, infer
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
-from footplate.data.tabular.infer import infer
 from footplate.data.tabular.readers import convert_column, open_reader
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.tables.expressions import Expression, conjuncts, fields_of
-from footplate.domain.tables.tabular import POSITIONAL, Json, format_of, steps_of
+from footplate.domain.tables import POSITIONAL, Expression, Json, conjuncts, fields_of, format_of, steps_of
 from footplate.errors import InvalidInput
 
 PATH = "Path"

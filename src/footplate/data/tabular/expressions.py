@@ -12,7 +12,7 @@ from typing import Any, Mapping, cast
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.convert import iso_time
-from footplate.domain.tables.expressions import ARITHMETIC, COMPARISONS, TEXT_TESTS, Expression, moment
+from footplate.domain.tables import ARITHMETIC, COMPARISONS, TEXT_TESTS, Expression, moment
 from footplate.errors import InvalidInput
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {

@@ -10,8 +10,7 @@ from footplate.data.tabular.arrow import arrow_json, pa
 from footplate.data.tabular.convert import nested_type
 from footplate.data.tabular.files import SourceFile, as_text
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.tables.expressions import Expression
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Expression, Json
 from footplate.errors import InvalidInput
 
 BLOCK = 4 * 1024 * 1024

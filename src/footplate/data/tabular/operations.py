@@ -18,7 +18,7 @@ from footplate.data.tabular.report import ReadReport
 from footplate.data.tabular.sources import open_table
 from footplate.data.tabular.writers import write_csv, write_parquet
 from footplate.disk import space
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Json
 
 R = TypeVar("R")
 

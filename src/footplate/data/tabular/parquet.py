@@ -12,8 +12,7 @@ import pyarrow.parquet  # pyright: ignore[reportMissingTypeStubs]
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.files import SourceFile
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.tables.expressions import Expression, moment
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Expression, Json, moment
 from footplate.errors import InvalidInput
 
 arrow_dataset: Any = pyarrow.dataset  # Arrow's two heaviest modules, imported only for files that need them

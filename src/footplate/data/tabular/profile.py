@@ -7,7 +7,7 @@ from typing import Any
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.engine import Table
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Json
 
 
 def profile_of(table: Table) -> Json:

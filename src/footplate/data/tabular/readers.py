@@ -8,14 +8,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from footplate.data.tabular.arrow import pa, pc
-from footplate.data.tabular.convert import ARROW, convert
+from footplate.data.tabular.convert import ARROW, convert, infer
 from footplate.data.tabular.delimited import DelimitedFiles
 from footplate.data.tabular.expressions import evaluate, no_column
 from footplate.data.tabular.files import SourceFile
-from footplate.data.tabular.infer import infer
 from footplate.data.tabular.report import ReadReport
-from footplate.domain.tables.expressions import Expression, fields_of
-from footplate.domain.tables.tabular import Json, format_of
+from footplate.domain.tables import Expression, Json, fields_of, format_of
 from footplate.errors import InvalidInput
 
 SAMPLE = 8 * 1024 * 1024

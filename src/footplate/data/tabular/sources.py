@@ -23,7 +23,7 @@ from footplate.data.transfer.batch import PARALLEL_BLOCKS, shut_down
 from footplate.domain.data import SQL, Item, StoreSpec
 from footplate.domain.datasets import sources_of
 from footplate.domain.store_names import is_pattern, matches
-from footplate.domain.tables.tabular import Json, format_of
+from footplate.domain.tables import Json, format_of
 from footplate.errors import Conflict, InvalidInput
 
 Stores = Mapping[str, StoreSpec]

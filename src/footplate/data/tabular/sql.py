@@ -12,8 +12,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.report import ReadReport
 from footplate.domain.data import StoreSpec
-from footplate.domain.tables.expressions import Expression
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Expression, Json
 from footplate.errors import InvalidInput, Unavailable
 
 _ROWS = 20_000

@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 from footplate.data.tabular.arrow import pa, pc
 from footplate.data.tabular.expressions import evaluate, no_column
-from footplate.domain.tables.tabular import Json
+from footplate.domain.tables import Json
 
 Batches = Iterator[Any]
 

@@ -11,9 +11,7 @@ root_cause         failures that are consequences of other failures
 restarts           restart policy, backoff and further attempts
 run_diff           the differences between two runs
 parameters         the parameters of a run, read from the arguments of its script
-run_filter         the language in which users select runs: `parse` and `render`
-filter_words       the words of that language
-filter_values      times and durations in that language
+run_filter         the language in which users select runs: its words, `parse` and `render`
 controllers        the seam between a group and its controller
 child_groups       the controller of groups that complete with their children
 """

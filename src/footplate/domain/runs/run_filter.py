@@ -4,15 +4,16 @@
 
 A comparison holds only for runs that have the field: `not tags.fold == 2` also selects runs without that tag, and
 `tags.fold != 2` does not. `parse` turns the text into a tree, `render` turns a tree into text that `parse` reads.
+Times and durations are written as '2h ago', '2024-05-31 10:00', 'yesterday' or '10m'.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
+from datetime import datetime, timedelta
 from typing import List, NamedTuple, NoReturn, Optional, Sequence, Tuple, Union
 
-from footplate.domain.runs.filter_values import read_seconds, read_time
-from footplate.domain.runs.filter_words import Word, quote, split
 from footplate.domain.runs.parameters import as_number
 from footplate.domain.runs.run_status import STATUSES
 from footplate.errors import InvalidInput
@@ -286,3 +287,85 @@ def _number(word: Word) -> Optional[float]:
 def conjuncts(condition: Condition) -> Sequence[Condition]:
     """Return conditions of which all must hold."""
     return condition.conditions if isinstance(condition, All) else (condition,)
+
+
+_PATTERN = re.compile(
+    r"""\s*(?:
+      (?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    | (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.:\-/]))
+    | (?P<name>[^\W\d][\w./:\-]*|[\d.][\w./:\-]*)
+    | (?P<sign>==|!=|<=|>=|&&|\|\||[=<>~(),!])
+    )""",
+    re.VERBOSE,
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Word(NamedTuple):
+    """`kind`: string, number, name or sign. The text of a string is without quotes."""
+
+    kind: str
+    text: str
+    column: int
+
+
+def split(text: str) -> List[Word]:
+    words: List[Word] = []
+    at = 0
+    while text[at:].strip():
+        match = _PATTERN.match(text, at)
+        if match is None:
+            column = at + len(text[at:]) - len(text[at:].lstrip())
+            what = "the quote is not closed" if text[column] in "'\"" else f"unexpected {text[column]!r}"
+            raise InvalidInput(
+                f"the filter is wrong: {what}\n  {text}\n  {' ' * column}^",
+                "write for example metrics.loss < 0.2 and tags.model == 'large'",
+            )
+        kind = str(match.lastgroup)
+        word = match[kind]
+        words.append(Word(kind, _ESCAPED.sub(r"\1", word[1:-1]) if kind == "string" else word, match.start(kind)))
+        at = match.end()
+    return words
+
+
+def quote(text: str) -> str:
+    """Return text in quotes, as `split` reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h|d|w)(?:ec|econd|in|inute|our|r|ay|eek)?s?", re.IGNORECASE)
+_DAYS = {"today": 0, "yesterday": 1}
+
+
+def read_seconds(text: str) -> Optional[float]:
+    """Return the seconds of `90s`, `10m`, `1h30m`, `2 days`; None when it is not a duration."""
+    rest = text.strip()
+    total = 0.0
+    if not rest:
+        return None
+    while rest:
+        match = _DURATION.match(rest)
+        if match is None:
+            return None
+        total += float(match[1]) * _UNITS[match[2].lower()]
+        rest = rest[match.end() :].strip()
+    return total
+
+
+def read_time(text: str, now: float) -> Optional[float]:
+    """Return the time as seconds since the epoch; None when it is not a time. A time without a zone is local."""
+    words = text.strip().lower()
+    if words == "now":
+        return now
+    if words.endswith(" ago"):
+        passed = read_seconds(words[: -len(" ago")])
+        return None if passed is None else now - passed
+    if words in _DAYS:
+        midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
+        return (midnight - timedelta(days=_DAYS[words])).timestamp()
+    try:
+        return datetime.fromisoformat(text.strip().replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

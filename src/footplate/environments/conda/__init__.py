@@ -1,11 +1,11 @@
 """Conda files: solved from their channels, or mapped to PyPI where the channels are unavailable.
 
     channels        names of channels → addresses, and whether they can be reached
+    package_names   conda packages → pip requirements
     solving         a conda file → a lock, with py-rattler
     prefixes        a lock → a conda prefix
     package_records a conda package in a lock
-    mapping         conda packages → pip requirements, with package_names
-    channel_logins  logins for rattler; rattler_errors gives its exceptions types
+    channel_logins  channel configuration and logins for rattler; types of its exceptions
 
 `options["conda"]` of the spec is `{"channels": […], "dependencies": ["numpy=1.26", …], "pip": [lines]}`. The setting
 `conda` is `solve`, `map`, or `auto`, which solves when py-rattler is installed and every channel can be reached.
@@ -24,18 +24,18 @@ from typing import TYPE_CHECKING, Any
 from footplate.domain.orders import Lock
 from footplate.domain.specs import EnvironmentSpec
 from footplate.environments.base import Interpreter, ResolverSettings, Say
-from footplate.environments.disk_usage import remove_unlinked
+from footplate.environments.built_environments import remove_unlinked
 from footplate.environments.url_credentials import NO_LOGINS, Logins
 from footplate.environments.venv import VenvBuilder
 from footplate.errors import InvalidInput
 from footplate.lazy import Deferred
 
 if TYPE_CHECKING:
-    from footplate.environments.conda import channels, mapping, prefixes, solving
+    from footplate.environments.conda import channels, package_names, prefixes, solving
 else:
     # Only locking needs these: agents, which only build, do not load an HTTP client.
     channels = Deferred("footplate.environments.conda.channels")
-    mapping = Deferred("footplate.environments.conda.mapping")
+    package_names = Deferred("footplate.environments.conda.package_names")
     # These need the extra `conda`.
     prefixes = Deferred("footplate.environments.conda.prefixes")
     solving = Deferred("footplate.environments.conda.solving")
@@ -53,7 +53,7 @@ class CondaBuilder:
             return solve(spec, settings, say)
         if reason:
             say(f"the conda packages are mapped to PyPI: {reason}")
-        lock = mapping.lock(spec, settings, say)
+        lock = package_names.lock(spec, settings, say)
         return replace(lock, warnings=explain_mapping(lock.warnings, reason))
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
@@ -104,7 +104,7 @@ def _has_rattler() -> bool:
 def explain_mapping(warnings: tuple[str, ...], reason: str) -> tuple[str, ...]:
     """Add the reason to the warning that lists the mapped packages; without a mapped package there is nothing to
     explain."""
-    if not reason or not warnings or not warnings[0].startswith(mapping.MAPPED_TO_PYPI):
+    if not reason or not warnings or not warnings[0].startswith(package_names.MAPPED_TO_PYPI):
         return warnings
     return (f"{warnings[0]} ({reason})", *warnings[1:])
 

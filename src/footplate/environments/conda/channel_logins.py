@@ -1,4 +1,7 @@
-"""How rattler reaches channels: with the user's own configuration, and with the logins of the environment."""
+"""How rattler reaches channels: with the user's own configuration, and with the logins of the environment.
+
+It gives rattler's exceptions types, too: they are defined in Rust, and the type checker cannot see them.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,21 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from rattler import Config
+from rattler import exceptions as _theirs
 
 from footplate.environments.url_credentials import Logins
+
+GatewayError: type[Exception] = _theirs.GatewayError  # pyright: ignore[reportUnknownMemberType]
+InvalidMatchSpecError: type[Exception] = _theirs.InvalidMatchSpecError  # pyright: ignore[reportUnknownMemberType]
+SolverError: type[Exception] = _theirs.SolverError  # pyright: ignore[reportUnknownMemberType]
+INSTALLING: tuple[type[Exception], ...] = (
+    _theirs.InstallerError,  # pyright: ignore[reportUnknownMemberType]
+    _theirs.LinkError,  # pyright: ignore[reportUnknownMemberType]
+    _theirs.TransactionError,  # pyright: ignore[reportUnknownMemberType]
+    _theirs.IoError,  # pyright: ignore[reportUnknownMemberType]
+    OSError,
+)
+
 
 _STORED = "~/.rattler/credentials.json"
 

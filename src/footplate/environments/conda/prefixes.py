@@ -21,8 +21,7 @@ from footplate.domain.orders import Lock
 from footplate.environments import built_environments, venv
 from footplate.environments.base import BuildContext, Interpreter, Say
 from footplate.environments.conda import PACKAGES, package_records
-from footplate.environments.conda.channel_logins import config
-from footplate.environments.conda.rattler_errors import INSTALLING
+from footplate.environments.conda.channel_logins import INSTALLING, config
 from footplate.environments.url_credentials import Logins
 from footplate.errors import Broken, InvalidInput, OutOfSpace, Unavailable
 

@@ -29,8 +29,7 @@ from footplate.environments import adaptations, azureml_dependencies, machine, p
 from footplate.environments.adaptations import Adapted
 from footplate.environments.base import OLDEST, ResolverSettings, Say, make_lock, without_prefix
 from footplate.environments.conda import STORE, channels, package_names, package_records
-from footplate.environments.conda.channel_logins import config
-from footplate.environments.conda.rattler_errors import GatewayError, InvalidMatchSpecError, SolverError
+from footplate.environments.conda.channel_logins import GatewayError, InvalidMatchSpecError, SolverError, config
 from footplate.environments.pins import INSTALLERS, Pins, Target, pin_on_top
 from footplate.environments.requirements import (
     conda_lines,

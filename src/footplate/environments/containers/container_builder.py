@@ -31,8 +31,8 @@ from footplate.environments.base import (
     make_lock,
     without_prefix,
 )
-from footplate.environments.conda import mapping
-from footplate.environments.containers import conda_prefix, container_engine, images, install
+from footplate.environments.conda import package_names
+from footplate.environments.containers import container_engine, images, install
 from footplate.environments.containers.container_engine import ContainerEngine, Image
 from footplate.environments.pins import Target, pin_with_installers
 from footplate.environments.requirements import clean, conda_lines, is_option, local_content, without_azureml
@@ -63,7 +63,7 @@ class ContainerBuilder:
         here = images.fetch_base(engine, base, settings.root, say)
         reason = None
         if spec.builder != "existing" and spec.options.get("conda") is not None:
-            conda_lock, reason = conda_prefix.lock(spec, engine, here, settings, say)
+            conda_lock, reason = install.lock(spec, engine, here, settings, say)
             if conda_lock is not None:
                 return make_lock(self.name, {**conda_lock.content, "base": base, "start": start}, conda_lock.warnings)
         cleaned, warnings = _packages(spec, reason)
@@ -93,7 +93,7 @@ class ContainerBuilder:
 
     def build(self, lock: Lock, root: Path, say: Say, logins: Logins = NO_LOGINS) -> Interpreter:
         say = logins.listen(say)
-        prefix = conda_prefix.build(lock, root, say, logins)
+        prefix = install.build(lock, root, say, logins)
 
         def use() -> tuple[Path, dict[str, Any]]:
             folder = built_environments.use(
@@ -145,14 +145,14 @@ def _python_asked_for(spec: EnvironmentSpec) -> str | None:
     if spec.builder == "existing":
         return None
     lines_of_python = [line for line in conda_lines(spec, "dependencies") if re.match(r"python\b(?!-)", line)]
-    return mapping.map_packages(lines_of_python).python or spec.python
+    return package_names.map_packages(lines_of_python).python or spec.python
 
 
 def _packages(spec: EnvironmentSpec, reason: str | None) -> tuple[list[str], tuple[str, ...]]:
     """Return lines of requirements, and warnings; `reason` tells why conda packages do not come from conda."""
     if spec.builder == "existing":
         return [], ()
-    mapped = mapping.map_packages(conda_lines(spec, "dependencies"))
+    mapped = package_names.map_packages(conda_lines(spec, "dependencies"))
     cleaned = clean([*spec.requirements, *mapped.requirements, *conda_lines(spec, "pip")])
     if local := [*local_content(cleaned)]:
         raise InvalidInput(
@@ -250,8 +250,8 @@ def _build(lock: Lock, folder: Path, prefix: Interpreter | None, context: BuildC
     }  # fmt: skip
     if prefix is not None:
         python = prefix.argv[0]
-        conda_prefix.check(engine, image, python)
-        built["variables"] = {**prefix.variables, "PATH": conda_prefix.path_inside(image, built["mounts"][0])}
+        install.check(engine, image, python)
+        built["variables"] = {**prefix.variables, "PATH": install.path_inside(image, built["mounts"][0])}
     else:
         python = install.PYTHON if installs else str(lock.content["interpreter"])
     _write(folder, {**built, "python": python})
@@ -262,7 +262,7 @@ def _write(folder: Path, built: Mapping[str, Any]) -> None:
     (folder / "bin").mkdir(parents=True)
     (folder / "image.json").write_text(json.dumps(built, indent=1), encoding="utf-8")
     run = [built["program"], "run", "--rm", "--interactive", "--network", "host", "--entrypoint", ""]
-    run += [word for path in built["mounts"] for word in conda_prefix.options(path)]
+    run += [word for path in built["mounts"] for word in install.options(path)]
     run += [word for name, value in built["variables"].items() for word in ("--env", f"{name}={value}")]
     run += [built["id"], built["python"]]
     wrapper = folder / "bin" / "python"

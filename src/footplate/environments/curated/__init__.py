@@ -1,7 +1,6 @@
 """Curated environments, which every workspace has without registering them.
 
-base         the record of one curated environment
-tested       our own, with pins that the tests install and train with
+tested       the record of one; our own, with pins that the tests install and train with
 azure        Azure's names and their original packages, with a grammar for the many spellings
 substitutes  locks: the original packages, else those of the nearest tested environment of the same framework
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 import difflib
 
 from footplate.environments.curated import azure, tested
-from footplate.environments.curated.base import Curated
+from footplate.environments.curated.tested import Curated
 from footplate.errors import NotFound
 
 PREFIXES = ("azureml", "microsoft", "footplate-")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from footplate.environments.curated import tested
-from footplate.environments.curated.base import Curated
+from footplate.environments.curated.tested import Curated
 
 _NEW_PYTHON = "Python {} instead of {}, which cannot run jobs"
 

@@ -13,7 +13,7 @@ from footplate.environments import curated
 from footplate.environments.adaptations import MPI
 from footplate.environments.base import ResolverSettings, Say
 from footplate.environments.curated import tested
-from footplate.environments.curated.base import Curated
+from footplate.environments.curated.tested import Curated
 from footplate.environments.python_choice import DAY
 from footplate.environments.requirements import conda_lines, name_of, pip_lines
 from footplate.errors import InvalidInput

@@ -1,8 +1,38 @@
-"""Our own environments: pins that the tests install and train with. New pins get a new name; the old one stays."""
+"""The record of one curated environment, and our own: pins that the tests install and train with.
+
+New pins get a new name; the old one stays.
+"""
 
 from __future__ import annotations
 
-from footplate.environments.curated.base import Curated
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Curated:
+    """A curated environment.
+
+    `requirements` are pip's lines, resolved to releases up to `day`. `nearest` is the tested environment of the same
+    framework that is used if they cannot be installed; `similar` is one of another framework, which error messages
+    name. `unavailable` is the reason why an environment cannot exist here. `deviations` tell how it differs from
+    Azure's, and `left_out` lists packages of the original that are not installed. `source_only` lists pure Python
+    packages without a wheel; all others must be wheels. `with_mpi` lists additional packages for runs over MPI, and
+    `variables` environment variables.
+    """
+
+    name: str
+    python: str
+    requirements: tuple[str, ...]
+    nearest: str | None = None
+    left_out: tuple[str, ...] = ()
+    source_only: tuple[str, ...] = ()
+    with_mpi: tuple[str, ...] = ()
+    day: str | None = None
+    deviations: tuple[str, ...] = ()
+    similar: str | None = None
+    unavailable: str | None = None
+    variables: dict[str, str] = field(default_factory=lambda: {})
+
 
 PYTHON = "3.11"
 _TABLES = ("numpy==2.2.6", "pandas==2.3.3", "scipy==1.15.3", "scikit-learn==1.7.2", "joblib==1.6.0")

@@ -1,7 +1,6 @@
 """Packages that have no wheels and whose source must be edited to build against current libraries.
 
-    base     the parts of a recipe
-    horovod  the recipe of Horovod
+    horovod  the parts of a recipe, and the recipe of Horovod
     wheels   builds and keeps the wheels
 
 A lock contains such a package with its whole recipe: the archive's hash, the edits, the tools with their hashes, the
@@ -22,8 +21,8 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
-from footplate.environments.recipes.base import Edit, Recipe
 from footplate.environments.recipes.horovod import RECIPE as HOROVOD
+from footplate.environments.recipes.horovod import Edit, Recipe
 from footplate.environments.requirements import is_option, name_of, normalize
 from footplate.errors import InvalidInput
 

@@ -24,10 +24,10 @@ from footplate.node.snapshot import SourceFiles
 if TYPE_CHECKING:
     from footplate.domain import records
     from footplate.domain.records import FileView
-    from footplate.node.delivery import direct_upload, handover
+    from footplate.node.delivery import direct_upload
 else:
     records = Deferred("footplate.domain.records")  # no file is named before the ranks have started
-    handover = Deferred("footplate.node.delivery.handover")
+    direct_upload = Deferred("footplate.node.delivery.direct_upload")
     direct_upload = Deferred("footplate.node.delivery.direct_upload")  # few runs have large files
 
 BATCH = 500
@@ -130,7 +130,7 @@ def store_of(
     if home:
         return LocalStore(home, folder, keep)
     root = os.environ.get(environ.SHARED)
-    shared = handover.SharedFolder(link, root, orders.run, orders.node, say) if root else None
+    shared = direct_upload.SharedFolder(link, root, orders.run, orders.node, say) if root else None
     return ServerStore(link, orders.direct_from, shared, say)
 
 
@@ -174,7 +174,9 @@ class ServerStore:
     Large ones go to its object store if it has one, or through a directory that both see.
     """
 
-    def __init__(self, link: Link, direct_from: int | None, shared: handover.SharedFolder | None, say: Say) -> None:
+    def __init__(
+        self, link: Link, direct_from: int | None, shared: direct_upload.SharedFolder | None, say: Say
+    ) -> None:
         self._link = link
         self._shared = shared
         self._direct_from = direct_from
@@ -197,7 +199,7 @@ class ServerStore:
         return [view for output, digest, size, _ in hashed for view in output.views(digest, size)]
 
     def _send(self, path: str, digest: str, size: int) -> None:
-        if self._shared is not None and size >= handover.SMALLEST and self._shared.hand_over(path, digest, size):
+        if self._shared is not None and size >= direct_upload.SMALLEST and self._shared.hand_over(path, digest, size):
             return
         with open(path, "rb") as file:
             self._link.put_blob(digest, file)

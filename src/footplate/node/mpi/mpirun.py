@@ -6,6 +6,11 @@ that it forks have the environment of their node, belong to it, and are ended wi
 
 mpirun only knows that something failed. Which rank it was, and how, is in the reports of the ranks: the bootstrap's,
 and the exit code that the shell around each rank records (`rank_<n>.end`).
+
+Where MPI can use nothing beyond sockets and memory, settings say so. Open MPI and MPICH include libraries for fabrics,
+which take most of their start-up time. UCX, once loaded, rewrites eight functions of the C library to observe memory,
+and waits five milliseconds for each, in mpirun, in every daemon and in every rank. Open MPI lets libfabric search for
+hardware for up to a second, at the start or at the end. Without such hardware all of that finds nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from dataclasses import dataclass
 
 from footplate import environ
 from footplate.domain.orders import Cause, NodeOrders, RankPlan
-from footplate.node.mpi import interconnect, remote_shell
+from footplate.node.mpi import remote_shell
 from footplate.node.node_directory import NodeFolder
 from footplate.node.preparation import Failed
 
@@ -78,7 +83,7 @@ class MpiHost:
 
     @classmethod
     def here(cls) -> MpiHost:
-        return cls(len(os.sched_getaffinity(0)), interconnect.is_there())
+        return cls(len(os.sched_getaffinity(0)), is_there())
 
 
 def find(path: str, orders: NodeOrders) -> Launcher:
@@ -122,7 +127,7 @@ def _ask_kind(program: str) -> str | None:
     try:
         output = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=30, check=False,
-            env={**os.environ, **interconnect.NO_HOOKS},
+            env={**os.environ, **NO_HOOKS},
         ).stdout  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -184,7 +189,7 @@ def mpirun_defaults(launcher: Launcher, orders: NodeOrders, machine: MpiHost) ->
     variables = {f"{who}_ALLOW_RUN_AS_ROOT{end}": "1" for who in ("OMPI", "PRTE") for end in ("", "_CONFIRM")}
     variables.update(_OPEN4 if launcher.kind == "open4" else _OPEN5)
     if not machine.has_fabric:
-        variables.update(interconnect.SOCKETS_AND_MEMORY)
+        variables.update(SOCKETS_AND_MEMORY)
     if (orders.processes if _are_virtual(orders) else len(orders.ranks)) > machine.cores:
         variables["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if orders.nodes > 1 and _are_virtual(orders):
@@ -293,3 +298,22 @@ def _seat(rank: RankPlan, first: RankPlan, folder: NodeFolder) -> str:
 def _write(path: str, text: str, mode: int) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
         file.write(os.fsencode(text))  # in the machine's encoding: variables and paths need not be text
+
+
+_FABRICS = ("sys/class/infiniband", "sys/class/cxi", "sys/class/hfi1", "dev/infiniband", "dev/knem", "dev/xpmem")
+_DEVICES = ("dev/nvidiactl", "dev/kfd")
+"""UCX also moves memory of GPUs."""
+
+NO_HOOKS = {"UCX_MEM_EVENTS": "n"}
+"""For all processes of any MPI."""
+
+SOCKETS_AND_MEMORY = {
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "^ofi,usnic,openib,uct",
+    "OMPI_MCA_osc": "^ucx",
+}
+"""For Open MPI: the components that it would choose in the end, without trying others first."""
+
+
+def is_there(root: str = "/") -> bool:
+    return any(os.path.exists(os.path.join(root, path)) for path in (*_FABRICS, *_DEVICES))

@@ -1,4 +1,4 @@
-"""Configurations and states of clusters: values that users pass and read."""
+"""Configurations and states of clusters, which users pass and read, and the requests that send them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any, Dict, List, Optional
 
 from footplate.domain.records import ComputeView
 from footplate.domain.targets import LOCAL
-from footplate.sdk.exceptions import ComputeTargetException
+from footplate.sdk.exceptions import ComputeTargetException, Kinds, UserErrorException
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values.timestamps import utc_text
 
 PRIORITIES = {"dedicated": "Dedicated", "lowpriority": "LowPriority"}
@@ -119,3 +120,41 @@ def seconds(value: Any) -> float:
     except (TypeError, ValueError):
         message = f"idle_seconds_before_scaledown is {value!r}"
         raise ComputeTargetException(message, hint="use a number of seconds, such as 1800") from None
+
+
+_RESERVED = ("amlcompute", LOCAL, "containerinstance")
+KINDS: Kinds = {"not_found": ComputeTargetException, "conflict": ComputeTargetException}
+CREATING: Kinds = dict(KINDS, invalid=ComputeTargetException)
+
+
+def fetch(workspace: Workspace, name: str) -> ComputeView:
+    if str(name).lower() == LOCAL:
+        raise ComputeTargetException(
+            "ComputeTargetNotFound: 'local' is this machine, not a cluster",
+            hint="pass the name itself: ScriptRunConfig(compute_target='local')",
+        )
+    if not name or "/" in name:  # not a path of the API, so the server's error would not name the compute target
+        hint = "list compute targets with: footplate compute list"
+        raise ComputeTargetException(f"there is no compute target {name!r}", hint=hint)
+    return workspace.session.api_for(KINDS).computes.get(workspace.id, name)
+
+
+def put(workspace: Workspace, name: str, argument: str, wanted: Any, if_exists: str) -> ComputeView:
+    if name.lower() in _RESERVED:
+        raise UserErrorException(f"{name!r} is a reserved name", hint="choose another name for the compute target")
+    if not isinstance(wanted, EngineConfiguration):
+        raise ComputeTargetException(
+            f"{argument} is {wanted!r}",
+            hint="use AmlCompute.provisioning_configuration or ComputeTarget.engine_configuration",
+        )
+    return workspace.session.api_for(CREATING).computes.put(
+        workspace.id,
+        name,
+        engine=wanted.engine,
+        max_nodes=wanted.max_nodes,
+        min_nodes=wanted.min_nodes,
+        idle_seconds=wanted.idle_seconds_before_scaledown,
+        options=wanted.options,
+        if_exists=if_exists,
+        check=wanted.check,
+    )

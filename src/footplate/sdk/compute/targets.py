@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 from footplate.domain import shapes
 from footplate.domain.records import ComputeView, RunView
 from footplate.domain.targets import LOCAL
-from footplate.sdk.compute import requests
+from footplate.sdk.compute import configurations
 from footplate.sdk.compute.configurations import (
     PRIORITIES,
     AmlComputeProvisioningConfiguration,
@@ -65,7 +65,7 @@ class ComputeTarget(AbstractComputeTarget):
     """
 
     def __new__(cls, workspace: Workspace, name: str) -> AmlCompute:
-        return _of_view(workspace, requests.fetch(workspace, name))
+        return _of_view(workspace, configurations.fetch(workspace, name))
 
     workspace: Workspace
     _view: ComputeView
@@ -89,7 +89,7 @@ class ComputeTarget(AbstractComputeTarget):
         """
         return _of_view(
             workspace,
-            requests.put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace"),
+            configurations.put(workspace, name, "provisioning_configuration", provisioning_configuration, "replace"),
         )
 
     @staticmethod
@@ -114,7 +114,7 @@ class ComputeTarget(AbstractComputeTarget):
             print(target.type)
             target.delete()
         """
-        view = requests.put(workspace, name, "attach_configuration", attach_configuration, "refuse")
+        view = configurations.put(workspace, name, "attach_configuration", attach_configuration, "refuse")
         return _of_view(workspace, view)
 
     @staticmethod
@@ -160,7 +160,7 @@ class ComputeTarget(AbstractComputeTarget):
         Returns:
             A list of targets.
         """
-        views = workspace.session.api_for(requests.KINDS).computes.list(workspace.id)
+        views = workspace.session.api_for(configurations.KINDS).computes.list(workspace.id)
         return [_of_view(workspace, view) for view in views if view.name != LOCAL]
 
     # ── identity ──
@@ -206,7 +206,7 @@ class ComputeTarget(AbstractComputeTarget):
         Raises:
             ComputeTargetException: It still has runs, or does not exist any more.
         """
-        self.workspace.session.api_for(requests.KINDS).computes.delete(self.workspace.id, self.name)
+        self.workspace.session.api_for(configurations.KINDS).computes.delete(self.workspace.id, self.name)
 
     detach = delete
 
@@ -216,7 +216,7 @@ class ComputeTarget(AbstractComputeTarget):
         Raises:
             ComputeTargetException: It does not exist any more.
         """
-        self._view = requests.fetch(self.workspace, self.name)
+        self._view = configurations.fetch(self.workspace, self.name)
 
     def serialize(self) -> Dict[str, Any]:
         """Return the target as Azure writes it, as last read from the server.
@@ -440,7 +440,7 @@ class AmlCompute(ComputeTarget):
                 body[name] = whole_number(name, count)
         if idle_seconds_before_scaledown is not None:
             body["idle_seconds"] = seconds(idle_seconds_before_scaledown)
-        computes = self.workspace.session.api_for(requests.CREATING).computes
+        computes = self.workspace.session.api_for(configurations.CREATING).computes
         self._view = computes.change(self.workspace.id, self.name, **body)
 
     def list_nodes(self) -> List[Dict[str, Any]]:

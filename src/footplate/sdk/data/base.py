@@ -16,9 +16,9 @@ from typing import Any, Dict, Generator, Mapping, Optional, Sequence, Tuple, Typ
 
 from footplate.content.blobs import BlobFolder
 from footplate.content.listing import Listing
+from footplate.domain import tables
 from footplate.domain.datasets import DatasetView, datastores_of
 from footplate.domain.requests import NewDataset
-from footplate.domain.tables import tabular
 from footplate.sdk import blob_transfer
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.changes import DatasetChanges
@@ -353,7 +353,7 @@ class AbstractDataset:
             UserErrorException: `count` is not a whole number of at least 0.
         """
         with translating(INVALID):
-            return self._with(tabular.take(count))
+            return self._with(tables.take(count))
 
     def skip(self: D, count: int) -> D:
         """Leave out the first files or rows.
@@ -368,7 +368,7 @@ class AbstractDataset:
             UserErrorException: `count` is not a whole number of at least 0.
         """
         with translating(INVALID):
-            return self._with(tabular.skip(count))
+            return self._with(tables.skip(count))
 
     def take_sample(self: D, probability: float, seed: Optional[int] = None) -> D:
         """Draw each file or row with a probability.
@@ -384,7 +384,7 @@ class AbstractDataset:
             UserErrorException: A value is not valid.
         """
         with translating(INVALID):
-            return self._with(tabular.sample(probability, _fix_seed(seed)))
+            return self._with(tables.sample(probability, _fix_seed(seed)))
 
     def random_split(self: D, percentage: float, seed: Optional[int] = None) -> Tuple[D, D]:
         """Split into two disjoint datasets.
@@ -401,7 +401,7 @@ class AbstractDataset:
         """
         fixed_seed = _fix_seed(seed)
         with translating(INVALID):
-            first, second = (tabular.split(percentage, fixed_seed, first=part) for part in (True, False))
+            first, second = (tables.split(percentage, fixed_seed, first=part) for part in (True, False))
         return self._with(first), self._with(second)
 
     def filter(self: D, expression: Expression) -> D:
@@ -422,7 +422,7 @@ class AbstractDataset:
             raise UserErrorException(
                 f"filter takes an expression, not {expression!r}", hint=f"ds.filter({self._condition})"
             )
-        return self._with(tabular.where(expression.data))
+        return self._with(tables.where(expression.data))
 
     # ── for runs ──
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any, Dict, Mapping, NoReturn, Optional, Sequence, Union
 
-from footplate.domain.tables.tabular import column_type
+from footplate.domain.tables import column_type
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.wrong_types import explained
 

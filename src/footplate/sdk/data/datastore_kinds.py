@@ -10,7 +10,7 @@ from footplate.domain.datasets import DatastoreView
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.references import DataReference
 from footplate.sdk.data.store_access import store_spec, upload_files
-from footplate.sdk.display.progress import bar
+from footplate.sdk.display.status_line import bar
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.local_files import data_below, named_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any, Callable, Dict, Iterable, Sequence
 
-from footplate.domain.tables.expressions import literal
+from footplate.domain.tables import literal
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating
 
@@ -21,7 +21,7 @@ def _unary(operation: str) -> Callable[[Expression], Expression]:
 
 class Expression:
     """A condition or value. Compare expressions, and combine them with `&`, `|` and `~`; `data` is plain data
-    (`footplate.domain.tables.expressions`).
+    (`footplate.domain.tables`).
     """
 
     def __init__(self, data: Dict[str, Any]) -> None:

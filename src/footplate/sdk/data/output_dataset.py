@@ -7,9 +7,9 @@ import os
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
+from footplate.domain import tables
 from footplate.domain.datasets import check_dataset_name, written_definition
 from footplate.domain.orders import OUTPUT_PATH, DataOutput, Registration
-from footplate.domain.tables import tabular
 from footplate.sdk.data.base import INVALID
 from footplate.sdk.data.column_types import PromoteHeadersBehavior, header_term, types_to_json
 from footplate.sdk.data.consumption import DatasetConsumptionConfig
@@ -332,7 +332,7 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
             UserErrorException: No column was given.
         """
         with translating(INVALID):
-            return self._with(tabular.keep(columns))
+            return self._with(tables.keep(columns))
 
     def drop_columns(self, columns: Union[str, Sequence[str]]) -> OutputTabularDatasetConfig:
         """Leave out these columns.
@@ -347,7 +347,7 @@ class OutputTabularDatasetConfig(OutputFileDatasetConfig):
             UserErrorException: No column was given.
         """
         with translating(INVALID):
-            return self._with(tabular.drop(columns))
+            return self._with(tables.drop(columns))
 
     def _with(self, step: Dict[str, Any]) -> OutputTabularDatasetConfig:
         table = dict(self.table or {})

@@ -10,7 +10,7 @@ from footplate.domain.codec import to_json
 from footplate.domain.data import FOLDER
 from footplate.domain.datasets import BUILT_IN_DATASTORES, datastores_of, through_server
 from footplate.sdk.data import worker_client
-from footplate.sdk.display.progress import bar
+from footplate.sdk.display.status_line import bar
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 

@@ -6,8 +6,8 @@ import tempfile
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, ContextManager, Dict, List, Optional, Sequence, Tuple, Union, cast
 
-from footplate.domain.tables import tabular
-from footplate.domain.tables.expressions import apply, literal
+from footplate.domain import tables
+from footplate.domain.tables import apply, literal
 from footplate.sdk.data import worker_client
 from footplate.sdk.data.base import INVALID, AbstractDataset
 from footplate.sdk.data.expressions import Expression
@@ -61,7 +61,7 @@ class TableSteps(AbstractDataset):
             DatasetExecutionError: A column does not exist, and `validate` is set.
         """
         with translating(INVALID):
-            step = tabular.keep(columns)
+            step = tables.keep(columns)
         lost = [name for name in self._timestamps().values() if name not in step["columns"]]
         narrowed = self._with(step)._without_timestamps(lost)
         if validate:
@@ -81,7 +81,7 @@ class TableSteps(AbstractDataset):
             UserErrorException: No column was given.
         """
         with translating(INVALID):
-            step = tabular.drop(columns)
+            step = tables.drop(columns)
         return self._with(step)._without_timestamps(step["columns"])
 
     def _without_timestamps(self, lost: Sequence[str]) -> TabularDataset:
@@ -264,7 +264,7 @@ class TableSteps(AbstractDataset):
         for operation, bound in bounds:
             if bound is not None:
                 condition = apply(operation, {"field": fine or coarse}, literal(_plain_utc(bound)))
-                dataset = dataset._with(tabular.where(condition))
+                dataset = dataset._with(tables.where(condition))
         return dataset
 
     def _within_partitions(self, coarse: str, start: Optional[datetime], end: Optional[datetime]) -> TabularDataset:
@@ -272,9 +272,9 @@ class TableSteps(AbstractDataset):
         dataset: Any = self
         length = _partition_length(coarse, self._definition["format"].get("partition_format"))
         if end is not None:
-            dataset = dataset._with(tabular.where(apply("<=", {"field": coarse}, literal(_plain_utc(end)))))
+            dataset = dataset._with(tables.where(apply("<=", {"field": coarse}, literal(_plain_utc(end)))))
         if start is not None and length is not None:
-            dataset = dataset._with(tabular.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - length))))
+            dataset = dataset._with(tables.where(apply(">=", {"field": coarse}, literal(_plain_utc(start) - length))))
         return dataset
 
     def _check_times(self) -> None:

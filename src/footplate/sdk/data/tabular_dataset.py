@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import os
+import urllib.request
 import uuid
 import warnings
 from typing import Any, Dict, List, NoReturn, Optional, Tuple
@@ -12,12 +15,14 @@ from footplate.sdk.data import worker_client
 from footplate.sdk.data.dataframe import libraries, to_pandas
 from footplate.sdk.data.datastore import Datastore
 from footplate.sdk.data.file_dataset import FileDataset
+from footplate.sdk.data.paths import definition_of
 from footplate.sdk.data.profile_config import ProfileConfig
 from footplate.sdk.data.store_access import upload_files
 from footplate.sdk.data.table_steps import TableSteps
 from footplate.sdk.display import notebooks
 from footplate.sdk.exceptions import AzureMLException, DatasetExecutionError, Kinds, UserErrorException
 from footplate.sdk.handles import ExperimentHandle as Experiment
+from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.session import translating
 from footplate.sdk.values.warn import warn_without_effect, without_effect
 from footplate.sdk.values.wrong_types import abbreviate, explained
@@ -198,8 +203,6 @@ class TabularDataset(TableSteps):
             def load(table: TabularDataset) -> None:
                 image, label = table.to_torchvision()[0]
         """
-        from footplate.sdk.data.labeled_images import open_labeled_images  # noqa: PLC0415  # only for tables of images
-
         return open_labeled_images(self, self._workspace)
 
     def to_spark_dataframe(self) -> NoReturn:
@@ -282,3 +285,70 @@ def _no_files(operation: str) -> UserErrorException:
         f"a tabular dataset has rows, not files to {operation}",
         hint="use to_pandas_dataframe, or write files: dataset.to_csv_files() or to_parquet_files()",
     )
+
+
+IMAGE, LABEL = "image_url", "label"
+_DATASTORE = "amldatastore://"
+
+
+def open_labeled_images(table: TabularDataset, workspace: Optional[Workspace]) -> Any:
+    """Return a torch Dataset of (image tensor, label) pairs; Azure's exports call the columns image_url and label.
+
+    An image is the path of a file, an address, or AmlDatastore://<datastore>/<path>.
+    """
+    torch_data, to_tensor = _libraries()
+    frame = table.to_pandas_dataframe().reset_index(drop=True)
+    missing = [column for column in (IMAGE, LABEL) if column not in frame]
+    if missing:
+        raise UserErrorException(
+            f"the table has no column {missing[0]!r}: {', '.join(map(str, frame.columns))}",
+            hint="to_torchvision reads labeled images: the columns image_url and label",
+        )
+    pairs: List[Tuple[str, Any]] = list(zip(frame[IMAGE].tolist(), frame[LABEL].tolist()))
+    base: Any = torch_data.Dataset
+
+    class LabeledImages(base):
+        def __len__(self) -> int:
+            return len(pairs)
+
+        def __getitem__(self, index: int) -> Tuple[Any, Any]:
+            address, label = pairs[index]
+            return to_tensor(_content(workspace, str(address))), label
+
+    return LabeledImages()
+
+
+def _libraries() -> Tuple[Any, Any]:
+    try:
+        torch, image = importlib.import_module("torch"), importlib.import_module("PIL.Image")
+        data, numpy = importlib.import_module("torch.utils.data"), importlib.import_module("numpy")
+    except ImportError as error:
+        raise UserErrorException(
+            f"to_torchvision needs a package that is not installed: {error}", hint="pip install torch pillow numpy"
+        ) from error
+
+    def to_tensor(content: bytes) -> Any:
+        """Return the pixels as torchvision does: channels first, from 0 to 1."""
+        pixels = numpy.asarray(image.open(io.BytesIO(content)).convert("RGB"), dtype=numpy.float32) / 255
+        return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
+
+    return data, to_tensor
+
+
+def _content(workspace: Optional[Workspace], address: str) -> bytes:
+    if address.lower().startswith(("http://", "https://")):
+        with urllib.request.urlopen(address) as reply:
+            return reply.read()
+    if address.lower().startswith(_DATASTORE):
+        address = _download(workspace, address[len(_DATASTORE) :])
+    with open(address, "rb") as file:
+        return file.read()
+
+
+def _download(workspace: Optional[Workspace], place: str) -> str:
+    name, _, path = place.partition("/")
+    if workspace is None:
+        raise UserErrorException(f"the workspace of datastore {name!r} is not known", hint="register the dataset first")
+    definition, _ = definition_of((Datastore.get(workspace, name), path))
+    (file,) = FileDataset(definition, workspace).download()
+    return file

@@ -1,4 +1,4 @@
-"""The live last line of a terminal: the current activity and its duration, erased when it is over.
+"""The live last line of a terminal: the current activity and its duration, or the progress of a transfer.
 
 Nothing of it reaches a pipe, a file or a terminal that cannot move its cursor.
 """
@@ -12,10 +12,11 @@ import shutil
 import sys
 import threading
 import time
-from typing import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Callable, Generator, Iterator, Optional, Sequence
 
 from footplate.background import Loop
-from footplate.domain.text import cut, duration, size
+from footplate.domain.text import counted, cut, duration, size
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TICK_SECONDS = 0.1
@@ -119,3 +120,52 @@ def transferring(text: str, total: int) -> Generator[Callable[[Iterator[bytes]],
 
         live.show(text)
         yield counting
+
+
+_WIDTH = 24
+
+
+@contextmanager
+def bar(title: str, show: bool = True) -> Generator[Optional[Callable[[Sequence[int]], None]], None, None]:
+    """Yield a function that takes progress reports, or None if nobody would see the bar."""
+    display = Bar(title)
+    try:
+        yield display.report if show and sys.stderr.isatty() else None
+    finally:
+        display.leave()
+
+
+class Bar:
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._began = time.monotonic()
+        self._open = False  # whether the cursor is still on the bar's line
+        self._last: Sequence[int] = ()
+
+    def report(self, progress: Sequence[int]) -> None:
+        files, files_total, done, total = progress
+        if tuple(progress) == self._last:  # the last report may arrive twice
+            return
+        self._last = tuple(progress)
+        finished = files >= files_total
+        share = 1.0 if finished else done / total if total > 0 else files / max(1, files_total)
+        seconds = max(1e-9, time.monotonic() - self._began)
+        line = (
+            f"{self._title} {_draw_bar(min(1.0, share))} {files}/{counted(files_total, 'file')}  "
+            f"{size(done)}  {size(done / seconds)}/s"
+        )
+        room = shutil.get_terminal_size().columns - 1
+        self._open = not finished
+        sys.stderr.write("\r" + line[:room].ljust(room) + ("\n" if finished else ""))
+        sys.stderr.flush()
+
+    def leave(self) -> None:
+        if self._open:
+            self._open = False
+            sys.stderr.write("\n")
+            sys.stderr.flush()
+
+
+def _draw_bar(share: float) -> str:
+    full = int(share * _WIDTH)
+    return "━" * full + "╌" * (_WIDTH - full) + f" {share:4.0%}"

@@ -7,8 +7,7 @@ import re
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, cast
 
-from footplate.sdk.environments.conda_files import items_of, text_of, texts_of, top_level
-from footplate.sdk.environments.requirement_files import absolute_lines
+from footplate.sdk.environments.requirement_files import absolute_lines, items_of, text_of, texts_of, top_level
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values import yaml
 from footplate.sdk.values.wrong_types import explained

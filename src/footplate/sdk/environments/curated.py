@@ -7,7 +7,7 @@ from typing import List
 
 from footplate.domain.records import CuratedView
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
-from footplate.sdk.environments.fields import EnvironmentFields
+from footplate.sdk.environments.definition import EnvironmentFields
 from footplate.sdk.exceptions import Kinds, UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 

@@ -1,4 +1,4 @@
-"""An environment as plain data in camelCase, the form that runs, the registry and files keep, and back.
+"""The attributes of an environment as plain data in camelCase, the form of runs, the registry and files, and back.
 
 Secrets are not part of it: the password of a container registry stays in the user's object.
 """
@@ -7,13 +7,37 @@ from __future__ import annotations
 
 import difflib
 import logging
-from typing import Any, Dict, List, Mapping, Tuple, cast
+from typing import Any, Dict, List, Mapping, Optional, Tuple, cast
 
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
-from footplate.sdk.environments.fields import EnvironmentFields as Environment
-from footplate.sdk.environments.sections import DockerBuildContext, RSection, SparkPackage
+from footplate.sdk.environments.sections import (
+    DatabricksSection,
+    DockerBuildContext,
+    DockerSection,
+    PythonSection,
+    RSection,
+    SparkPackage,
+    SparkSection,
+)
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.checked_attributes import Checked, public_attributes, to_camel
+
+
+class EnvironmentFields(Checked):
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.version: Optional[str] = None
+        self.asset_id: Optional[str] = None
+        self.python = PythonSection()
+        self.docker = DockerSection()
+        self.spark = SparkSection()
+        self.databricks = DatabricksSection()
+        self.r: Optional[RSection] = None
+        self.inferencing_stack_version: Optional[str] = None
+        self.environment_variables: Dict[str, str] = {"EXAMPLE_ENV_VAR": "EXAMPLE_VALUE"}
+        self.curated: Optional[str] = None  # the name of the curated environment that this one comes from
+        self._seal()
+
 
 _LEGACY = ("gpuSupport", "jobName", "assetId", "etag", "clusterMaxNodeCount", "retainCluster", "name")
 """Keys of Azure's own files that are not used here: no warning for them."""
@@ -21,7 +45,7 @@ _LEGACY = ("gpuSupport", "jobName", "assetId", "etag", "clusterMaxNodeCount", "r
 _log = logging.getLogger(__name__)
 
 
-def definition(environment: Environment) -> Dict[str, Any]:
+def definition(environment: EnvironmentFields) -> Dict[str, Any]:
     data = cast("Dict[str, Any]", to_camel(environment))
     data.pop("assetId", None)
     data["environmentVariables"] = {str(k): str(v) for k, v in environment.environment_variables.items()}
@@ -33,7 +57,7 @@ def definition(environment: Environment) -> Dict[str, Any]:
     return data
 
 
-def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
+def fill(environment: EnvironmentFields, data: Mapping[str, Any], where: str) -> None:
     """Fill `environment` from the data that `definition` wrote; `where` is for messages.
 
     Attributes that the data does not mention stay; a warning lists unknown keys.
@@ -60,7 +84,7 @@ def fill(environment: Environment, data: Mapping[str, Any], where: str) -> None:
     environment.spark.packages = [_package(package) for package in environment.spark.packages]
 
 
-def _fill_docker(environment: Environment, docker: Dict[str, Any], where: str) -> None:
+def _fill_docker(environment: EnvironmentFields, docker: Dict[str, Any], where: str) -> None:
     section = environment.docker
     context = docker.pop("buildContext", None)
     dockerfile = docker.pop("baseDockerfile", None)

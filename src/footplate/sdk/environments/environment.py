@@ -8,13 +8,11 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 
 from footplate.domain.records import CuratedView, EnvironmentView
 from footplate.sdk.display import notebooks
-from footplate.sdk.environments import build, curated, files, image_details
-from footplate.sdk.environments.build import ImageBuildDetails
+from footplate.sdk.environments import build, curated, files
+from footplate.sdk.environments.build import DockerImageDetails, ImageBuildDetails
 from footplate.sdk.environments.conda_dependencies import DEFAULT_NAME as DEFAULT_CONDA_NAME
 from footplate.sdk.environments.conda_dependencies import DEFAULT_PYTHON, CondaDependencies, package_name
-from footplate.sdk.environments.definition import definition, fill
-from footplate.sdk.environments.fields import EnvironmentFields
-from footplate.sdk.environments.image_details import DockerImageDetails
+from footplate.sdk.environments.definition import EnvironmentFields, definition, fill
 from footplate.sdk.environments.requirement_files import requirement_lines
 from footplate.sdk.environments.sections import ContainerRegistry, DockerBuildContext, registry_from
 from footplate.sdk.environments.spec import DEFAULT_NAME, to_spec
@@ -333,7 +331,7 @@ class Environment(EnvironmentFields):
             details = environment.get_image_details(ws)
             print(details.image_exist, details.interpreter_path)
         """
-        return image_details.image_details(workspace.session, self, to_spec(self))
+        return build.image_details(workspace.session, self, to_spec(self))
 
     # ── the registry ──
 

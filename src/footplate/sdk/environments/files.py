@@ -13,8 +13,8 @@ from typing import Any, Dict, Mapping, Optional, cast
 
 from footplate.disk import atomic_write
 from footplate.sdk.environments.conda_dependencies import DEFAULT_FILE, CondaDependencies
+from footplate.sdk.environments.definition import EnvironmentFields as Environment
 from footplate.sdk.environments.definition import definition, fill
-from footplate.sdk.environments.fields import EnvironmentFields as Environment
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.values import yaml

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from footplate.domain.specs import EnvironmentSpec
 from footplate.sdk.environments.conda_dependencies import CondaDependencies, own_python_version, package_name
-from footplate.sdk.environments.fields import EnvironmentFields as Environment
+from footplate.sdk.environments.definition import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import DEFAULT_CPU_IMAGE, DEFAULT_SHM_SIZE, ContainerRegistry, DockerSection
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.values.run_configuration_sections import DockerConfiguration

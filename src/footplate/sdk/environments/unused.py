@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Mapping, Optional
 
 from footplate.sdk.environments.conda_dependencies import package_name
-from footplate.sdk.environments.fields import EnvironmentFields as Environment
+from footplate.sdk.environments.definition import EnvironmentFields as Environment
 from footplate.sdk.environments.sections import RSection
 from footplate.sdk.environments.spec import describe_container, is_untouched
 from footplate.sdk.exceptions import UserErrorException

@@ -2,7 +2,6 @@
 
 estimator       Estimator
 frameworks      TensorFlow, PyTorch, Chainer, SKLearn
-parameters      their parameters, for type checkers
 inputs          script_params and inputs
 environment     the environment that the parameters describe
 distribution    Mpi, ParameterServer, Gloo, Nccl

@@ -20,7 +20,7 @@ from footplate.sdk.estimators.inputs import add_inputs, arguments, check_inputs
 from footplate.sdk.exceptions import TrainingException
 from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.handles import WorkspaceHandle as Workspace
-from footplate.sdk.submission.scripts import submit_script
+from footplate.sdk.submission import submit_script
 from footplate.sdk.values.checked_attributes import nearest
 from footplate.sdk.values.run_configuration_sections import VM_SIZE_TARGET, TensorflowConfiguration
 from footplate.sdk.values.warn import warn_caller

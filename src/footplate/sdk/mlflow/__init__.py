@@ -6,10 +6,8 @@ process, by the SDK. So metrics go through the journal of the run, and nothing l
 
 entry_points  the functions that MLflow loads; the other modules import MLflow
 addresses     `azureml://…` addresses of workspaces, runs and models
-rest          the answer to a request, and errors as MLflow reports them
-tracking      experiments and runs
-run_views     runs and experiments as MLflow's JSON
-logged_models the models of MLflow 3, which belong to a run
+rest          the answer to a request; runs, experiments and errors as MLflow's JSON
+tracking      experiments, runs, and the models of MLflow 3
 registry      registered models
 artifacts     files of runs and of models
 """

@@ -1,4 +1,7 @@
-"""MLflow's experiments and runs: those of a workspace."""
+"""MLflow's experiments and runs: those of a workspace.
+
+A model of MLflow 3 belongs to a run, which keeps the description in a tag and the files under its name.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import atexit
 import inspect
 import json
 import os
+import time
 from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mlflow.store.entities.paged_list import PagedList
@@ -19,22 +23,104 @@ from footplate.domain.records import RunView
 from footplate.domain.runs import run_kinds
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.sdk.experiment import Experiment
-from footplate.sdk.mlflow import addresses, logged_models
-from footplate.sdk.mlflow.rest import Answers, Json, LocalAnswers, failure, filter_page, labels
-from footplate.sdk.mlflow.run_views import (
+from footplate.sdk.mlflow import addresses
+from footplate.sdk.mlflow.rest import (
     DATASET,
+    MODEL,
     NAME,
     NOTE,
     OUTPUT,
     PARENT,
+    Answers,
+    Json,
+    LocalAnswers,
+    as_pairs,
     experiment_json,
+    failure,
+    filter_page,
     history_json,
     info_json,
+    labels,
+    milliseconds,
     run_json,
 )
 from footplate.sdk.run import Run
 from footplate.sdk.runs import shipping as shipping  # registers what it does at exit, before this module does
 from footplate.sdk.workspace import Workspace
+
+
+def _create(store: TrackingStore, request: Json) -> Json:
+    run_id = request.get("source_run_id") or os.environ.get("AZUREML_RUN_ID")
+    if not run_id:
+        raise failure("a model belongs to a run, and no run is active\nhint: log it inside `with mlflow.start_run():`",
+                      "INVALID_PARAMETER_VALUE")  # fmt: skip
+    name = request.get("name") or "model"
+    now = milliseconds(time.time())
+    info: Json = {
+        "model_id": f"{run_id}.{name}",
+        "experiment_id": request["experiment_id"],
+        "name": name,
+        "artifact_uri": addresses.below(addresses.run_address(store.address, run_id), name),
+        "creation_timestamp_ms": now,
+        "last_updated_timestamp_ms": now,
+        "source_run_id": run_id,
+        "status": "LOGGED_MODEL_PENDING",
+        "model_type": request.get("model_type", ""),
+        "tags": request.get("tags") or [],
+    }
+    return _keep(store, {"info": info, "data": {"params": request.get("params") or []}})
+
+
+def _get(store: TrackingStore, request: Json) -> Json:
+    run_id, _, name = request["model_id"].rpartition(".")
+    text = store.workspace.session.api.runs.get(run_id).tags.get(MODEL + name) if run_id else None
+    if text is None:
+        raise failure(f"there is no model {request['model_id']!r}", "RESOURCE_DOES_NOT_EXIST")
+    return {"model": json.loads(text)}
+
+
+def _list(store: TrackingStore, request: Json) -> Json:
+    views = store.runs_of(request.get("experiment_ids") or ())
+    texts = [text for view in views for key, text in view.tags.items() if key.startswith(MODEL) and text]
+    return {"models": [json.loads(text) for text in texts]}
+
+
+def _finalize(store: TrackingStore, request: Json) -> Json:
+    return _change(store, request, status=request["status"])
+
+
+def _set_tags(store: TrackingStore, request: Json) -> Json:
+    tags = labels(_get(store, request)["model"]["info"]["tags"])
+    return _change(store, request, tags=as_pairs({**tags, **labels(request.get("tags"))}))
+
+
+def _add_parameters(store: TrackingStore, request: Json) -> Json:
+    model = _get(store, request)["model"]
+    model["data"]["params"] += request.get("params") or []
+    return _keep(store, model)
+
+
+def _change(store: TrackingStore, request: Json, **fields: Any) -> Json:
+    model = _get(store, request)["model"]
+    model["info"].update(fields, last_updated_timestamp_ms=milliseconds(time.time()))
+    return _keep(store, model)
+
+
+def _keep(store: TrackingStore, model: Dict[str, Any]) -> Json:
+    info = model["info"]
+    store.workspace.session.api.runs.change(info["source_run_id"], tags={MODEL + info["name"]: json.dumps(model)})
+    return {"model": model}
+
+
+ANSWERS = {
+    "CreateLoggedModel": _create,
+    "GetLoggedModel": _get,
+    "SearchLoggedModels": _list,
+    "FinalizeLoggedModel": _finalize,
+    "SetLoggedModelTags": _set_tags,
+    "LogLoggedModelParamsRequest": _add_parameters,
+}
+
 
 _QUIET = "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"
 """MLflow prints links to its own web page, which does not exist here; versions before 3 cannot be stopped."""
@@ -313,7 +399,7 @@ class TrackingStore(LocalAnswers, RestStore):
         "UpdateRun": _update_run, "DeleteRun": _archive_run, "RestoreRun": _restore_run, "SearchRuns": _list_runs,
         "LogMetric": _log_metric, "LogParam": _log_param, "LogBatch": _log_batch, "SetTag": _set_tag,
         "DeleteTag": _delete_tag, "GetMetricHistory": _get_metric_history, "LogInputs": _log_inputs,
-        "LogOutputs": _log_outputs, "LogModel": _log_model, **logged_models.ANSWERS,
+        "LogOutputs": _log_outputs, "LogModel": _log_model, **ANSWERS,
     }  # fmt: skip
 
 

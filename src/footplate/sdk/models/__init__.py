@@ -1,16 +1,13 @@
 """Registered models.
 
 model                   Model: finding, registering, deploying
-registered_model        its base: identity, files, changes
-registration            the body of a registration request
-signature               the columns of a model's samples
-model_cache             models on this machine, where scoring scripts look for them
+registered_model        its base: identity, files, changes; models on this machine
+registration            the body of a registration request; the columns of samples
 resource_configuration  ResourceConfiguration
-deployed_service        its base: attributes, keys, logs
+deployed_service        the base of services: attributes, keys, requests, logs
 webservice              Webservice: waiting, calling, updating, deleting
 webservice_kinds        AciWebservice, AksWebservice, LocalWebservice
 aks_endpoint            AksEndpoint: versions with names, beside each other
-service_call            one request to a service
 deploying               the request that deploys: models, code, environment
 deployment_configuration    the options of Azure's three targets
 inference_config        InferenceConfig

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from footplate.domain.records import ModelView
-from footplate.domain.tag_filters import label_filter
+from footplate.domain.text import label_filter
 from footplate.lazy import Deferred
 from footplate.sdk import blob_transfer
 from footplate.sdk.data.base import AbstractDataset
@@ -21,7 +21,7 @@ from footplate.sdk.exceptions import (
 )
 from footplate.sdk.handles import WorkspaceHandle as Workspace
 from footplate.sdk.job_workspace import workspace_of_job
-from footplate.sdk.models import model_cache
+from footplate.sdk.models import registered_model
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.registered_model import RegisteredModel
@@ -368,16 +368,16 @@ class Model(RegisteredModel):
         """
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):  # pyright: ignore
             raise UserErrorException(f"version is {version!r}", hint="use a whole number")
-        cache = model_cache.folder_of(model_name)
+        cache = registered_model.folder_of(model_name)
         workspace = _workspace or workspace_of_job()
-        if workspace is None or model_cache.ROOT in os.environ or version is not None:
-            path = model_cache.find_cached(cache, version)
+        if workspace is None or registered_model.ROOT in os.environ or version is not None:
+            path = registered_model.find_cached(cache, version)
             if path is not None:
                 return path
         if workspace is not None:
             model = Model(workspace, model_name, version=version)
-            path = model_cache.find_cached(cache, model.version)
-            return path or model_cache.keep(cache, model.version, model.download)
+            path = registered_model.find_cached(cache, model.version)
+            return path or registered_model.keep(cache, model.version, model.download)
         if os.path.exists(model_name):
             return os.path.join(".", model_name)
         identity = model_name if version is None else f"{model_name}:{version}"

@@ -22,7 +22,7 @@ from footplate.sdk.handles import ExperimentHandle
 from footplate.sdk.models.deploying import version_spec
 from footplate.sdk.models.registered_model import RegisteredModel as Model
 from footplate.sdk.runs.controlled_run import ControlledRun
-from footplate.sdk.submission.scripts import submit_script
+from footplate.sdk.submission import submit_script
 
 EXPERIMENT = "onnx-conversions"
 SAMPLE = "sample.json"

@@ -1,10 +1,14 @@
-"""A registered version of a model: its identity, its files, and changes to it."""
+"""A registered version of a model: its identity, its files, and changes to it.
+
+Models on this machine are in the layout that scoring scripts expect: `azureml-models/<name>/<version>/<one entry>`.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import datetime
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar
 
 from footplate.domain.datasets import SAMPLE_INPUT, SAMPLE_OUTPUT
 from footplate.domain.records import ModelView
@@ -15,13 +19,49 @@ from footplate.sdk.display import notebooks
 from footplate.sdk.display.status_line import transferring
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
-from footplate.sdk.models.registration import CONVERTED_FROM, KINDS, datasets_behind
+from footplate.sdk.models.registration import CONVERTED_FROM, KINDS, SIGNATURE, datasets_behind, signature_change
 from footplate.sdk.models.resource_configuration import ResourceConfiguration
-from footplate.sdk.models.signature import SIGNATURE, signature_change
 from footplate.sdk.runs.controlled_run import ControlledRun as Run
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.timestamps import utc_text, utc_time
 from footplate.sdk.values.wrong_types import explained
+
+ROOT = "AML_APP_ROOT"
+"""The variable that names the folder above `azureml-models` on a machine that serves models."""
+
+
+def folder_of(model_name: str) -> str:
+    return os.path.join(os.environ.get(ROOT, ""), "azureml-models", model_name)
+
+
+def find_cached(folder: str, version: Optional[int]) -> Optional[str]:
+    """Return the single entry of the given (or highest) version below `folder`, or None if it is not find_cached."""
+    if not os.path.isdir(folder):
+        return None
+    versions = sorted((int(entry) for entry in os.listdir(folder) if entry.isdigit()), reverse=True)
+    for each in versions:
+        if version is None or each == version:
+            base = os.path.join(folder, str(each))
+            entries = os.listdir(base)
+            return os.path.join(base, entries[0]) if len(entries) == 1 else base
+    return None
+
+
+def keep(folder: str, version: int, download: Callable[[str], object]) -> str:
+    """Download into the cache, whole or not at all: other ranks of the run read it too."""
+    aside = os.path.join(folder, f".{version}.{os.urandom(4).hex()}")
+    try:
+        download(aside)
+        os.rename(aside, os.path.join(folder, str(version)))
+    except OSError:
+        if find_cached(folder, version) is None:  # otherwise another process was faster
+            raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    path = find_cached(folder, version)
+    assert path is not None
+    return path
+
 
 M = TypeVar("M", bound="RegisteredModel")
 

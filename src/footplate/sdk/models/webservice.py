@@ -12,7 +12,7 @@ from footplate.domain.serving.endpoints import BROKEN, TRANSITIONING, EndpointVi
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import WebserviceException
 from footplate.sdk.handles import WorkspaceHandle as Workspace
-from footplate.sdk.models import deploying, service_call
+from footplate.sdk.models import deployed_service, deploying
 from footplate.sdk.models.deployed_service import DeployedService, show
 from footplate.sdk.models.deployment_configuration import WebserviceDeploymentConfiguration
 from footplate.sdk.models.image import ContainerImageConfig, Image
@@ -236,7 +236,7 @@ class Webservice(DeployedService):
             if seconds <= 0:
                 raise WebserviceException(
                     f"service {self.name} was still {self.state} after {timeout_sec:g} s",
-                    hint=f"wait longer, or {service_call.see_logs(self.name)}",
+                    hint=f"wait longer, or {deployed_service.see_logs(self.name)}",
                 )
             reason = next((version.waiting for version in self.view.versions if version.waiting), None)
             show(show_output, "." if reason in (None, last_reason) else f"\nWaiting: {reason}\n", end="")
@@ -248,7 +248,7 @@ class Webservice(DeployedService):
             message = problem.message if problem is not None else f"service {self.name} has no version that works"
             last = [line for line in (problem.last_lines if problem is not None else ()) if line.strip()]
             text = "\n".join([f"service {self.name} failed: {message}", *last[-20:]])
-            hint = problem.hint if problem is not None else service_call.see_logs(self.name)
+            hint = problem.hint if problem is not None else deployed_service.see_logs(self.name)
             raise WebserviceException(text, status_code=None, hint=hint)
         show(show_output, "\nSucceeded")
         show(show_output, f'{self.compute_type} service creation operation finished, operation "Succeeded"')
@@ -299,7 +299,9 @@ class Webservice(DeployedService):
         seconds = self.view.settings.limits.timeout_seconds + 10
         tls = self.view.settings.tls
         trusted = None if tls is None else tls.certificate
-        return service_call.send(self.name, str(self.scoring_uri), input_data, self._authorization(), seconds, trusted)
+        return deployed_service.send(
+            self.name, str(self.scoring_uri), input_data, self._authorization(), seconds, trusted
+        )
 
     # ── Changing ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -29,7 +29,7 @@ from footplate.sdk.pipelines.data import PipelineData, PipelineOutputFileDataset
 from footplate.sdk.pipelines.steps import VARIABLE, CommandStep, EstimatorStep, PythonScriptStep
 from footplate.sdk.pipelines.steps import PipelineStep as Step
 from footplate.sdk.runs import snapshots
-from footplate.sdk.submission.scripts import prepare_script
+from footplate.sdk.submission import prepare_script
 
 _OUTPUT_PATH = "azureml/{run-id}/{output-name}"
 """Where Azure keeps the output of a step."""

@@ -21,7 +21,7 @@ from footplate.sdk.pipelines.pipeline_run import PipelineRun
 from footplate.sdk.pipelines.steps import PipelineStep
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import translating, user_name
-from footplate.sdk.submission.scripts import new_run_id
+from footplate.sdk.submission import new_run_id
 from footplate.sdk.values.labels import texts
 from footplate.sdk.values.wrong_types import explained
 from footplate.sdk.workspace import Workspace

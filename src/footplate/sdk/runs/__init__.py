@@ -14,8 +14,7 @@ files           uploads and downloads of a run's files
 snapshots       copies of the source folder
 streaming       `wait_for_completion`, silent or with the output
 comparison      `run.diff`: everything that two runs do not have in common
-details         dictionaries, tables and errors that describe a run
-stacks          stack traces of a running job
+details         dictionaries, tables, errors and stack traces that describe a run
 filters         tags, properties and statuses as a query
 status          the names of a run's states
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from footplate.domain.runs.run_diff import RunDiff
     from footplate.domain.stacks import ProcessStacks
     from footplate.sdk import session
-    from footplate.sdk.runs import comparison, details, files, heartbeat, output_capture, recorder, stacks, streaming
+    from footplate.sdk.runs import comparison, details, files, heartbeat, output_capture, recorder, streaming
     from footplate.sdk.runs.handle import RunHandle as Run
 
     R = TypeVar("R", bound="ControlledRun")
@@ -28,7 +28,7 @@ else:
     heartbeat = Deferred("footplate.sdk.runs.heartbeat")
     output_capture = Deferred("footplate.sdk.runs.output_capture")
     recorder = Deferred("footplate.sdk.runs.recorder")
-    stacks = Deferred("footplate.sdk.runs.stacks")
+    details = Deferred("footplate.sdk.runs.details")
     streaming = Deferred("footplate.sdk.runs.streaming")
 
 
@@ -182,7 +182,7 @@ class ControlledRun(StoredRun):
             for process in run.get_stacks(timeout_seconds=10):
                 print(process)
         """
-        return stacks.ask(self._session, self._id, timeout_seconds)
+        return details.ask(self._session, self._id, timeout_seconds)
 
     def diff(self, other: Union[Run, str]) -> RunDiff:
         """Return the differences from another run: arguments, code, environment, data and metrics.

@@ -1,9 +1,11 @@
-"""Descriptions of a run in Azure's format: `get_details`, its error, its table in a notebook."""
+"""Descriptions of a run in Azure's format: `get_details`, its error, its table in a notebook, its stacks."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import time
 import traceback
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
@@ -12,7 +14,8 @@ from footplate.api.links import file_link
 from footplate.content.blobs import BlobFolder
 from footplate.domain.orders import Cause, DataInput
 from footplate.domain.records import FileView, RunView
-from footplate.sdk.exceptions import ActivityFailedException
+from footplate.domain.stacks import ProcessStacks
+from footplate.sdk.exceptions import ActivityFailedException, AzureMLException, UserErrorException
 from footplate.sdk.session import Session
 from footplate.sdk.values.timestamps import utc_text
 
@@ -155,3 +158,30 @@ def _error(cause: Cause) -> Dict[str, Any]:
             "stackTrace": cause.traceback,
         }
     return {key: value for key, value in entries.items() if value is not None}
+
+
+_WAIT = 10.0
+_log = logging.getLogger(__name__)
+
+
+def ask(session: Session, run_id: str, timeout: float) -> List[ProcessStacks]:
+    """Return the answers of all nodes, or after `timeout` those that arrived; raise if there are none."""
+    if not 0 <= timeout < float("inf"):
+        raise UserErrorException(f"the timeout is {timeout:g}", hint="give a number of seconds, 0 or more")
+    key = os.urandom(8).hex()
+    deadline = time.monotonic() + timeout
+    while True:
+        wait = max(0.0, min(_WAIT, deadline - time.monotonic()))
+        stacks = session.api.runs.stacks(run_id, key, wait)
+        if not stacks.missing:
+            return list(stacks.processes)
+        if time.monotonic() >= deadline:
+            break
+    nodes = ", ".join(str(node) for node in stacks.missing)
+    if not stacks.processes:
+        raise AzureMLException(
+            f"no node of run {run_id} answered within {timeout:g} seconds (nodes: {nodes})",
+            hint="a swapping node may need longer: increase timeout_seconds",
+        )
+    _log.warning("nodes %s of run %s did not answer within %g seconds", nodes, run_id, timeout)
+    return list(stacks.processes)

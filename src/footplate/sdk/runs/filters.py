@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
-from footplate.domain.tag_filters import label_filter
+from footplate.domain.text import label_filter
 from footplate.lazy import Deferred
 from footplate.sdk.exceptions import UserErrorException
 from footplate.sdk.session import translating

@@ -20,8 +20,7 @@ from footplate.api import ApiClient
 from footplate.background import Loop
 from footplate.client import home_folder
 from footplate.disk import FileLock, atomic_write
-from footplate.growing_files.journals import JournalShipper
-from footplate.growing_files.logs import LogShipper
+from footplate.growing_files import JournalShipper, LogShipper
 from footplate.job import journal_format
 from footplate.sdk.exceptions import AzureMLException
 from footplate.sdk.session import Session, translating
@@ -35,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class _LogReceiver:
-    """The requests that ship growing files (`growing_files.offsets.GrowingFiles`); they raise FootplateError."""
+    """The requests that ship growing files (`growing_files.GrowingFiles`); they raise FootplateError."""
 
     def __init__(self, session: Session) -> None:
         self._api = ApiClient(session.transport)

@@ -5,7 +5,6 @@ sampling                how trials are drawn from it
 policy                  when a trial is stopped early
 config                  HyperDriveConfig, which brings them together and is submitted
 submission              `experiment.submit` of a sweep
-warm_start              trials of earlier sweeps that teach the sampler
 optuna_study            sweeps as Optuna studies
 sweep_file              sweeps in plain words, on a command line and in YAML
 exceptions              exceptions that Azure's code catches

@@ -1,13 +1,19 @@
-"""Submission of sweeps: one run that decides about trials, which are ordinary runs."""
+"""Submission of sweeps: one run that decides about trials, which are ordinary runs.
+
+Trials of earlier sweeps can teach the sampler of a new one (warm start).
+"""
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Set
+from dataclasses import replace
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set
 
+from footplate.api import ApiClient
 from footplate.domain.records import RunView
+from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.specs import RunSpec
 from footplate.domain.tuning.search_space import to_arguments
-from footplate.domain.tuning.sweeps import SweepSpec, controller_of
+from footplate.domain.tuning.sweeps import PastTrial, SweepSpec, TrialView, controller_of, sweep_of
 from footplate.sdk.config.script_run_config import ScriptRunConfig
 from footplate.sdk.estimators.estimator import script_run_config
 from footplate.sdk.exceptions import ExperimentExecutionException, Kinds, UserErrorException
@@ -15,9 +21,9 @@ from footplate.sdk.handles import HYPERDRIVE
 from footplate.sdk.handles import ExperimentHandle as Experiment
 from footplate.sdk.runs import snapshots
 from footplate.sdk.session import user_name
-from footplate.sdk.submission.scripts import new_run_id, prepare_script
+from footplate.sdk.submission import new_run_id, prepare_script
 from footplate.sdk.tuning.config import HyperDriveConfig
-from footplate.sdk.tuning.warm_start import with_past
+from footplate.sdk.tuning.exceptions import HyperDriveConfigException
 from footplate.sdk.values.labels import texts
 
 _KINDS: Kinds = {"not_found": ExperimentExecutionException}
@@ -93,3 +99,47 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def with_past(api: ApiClient, sweep: SweepSpec) -> SweepSpec:
+    """Return the sweep with the trials that `resume_from` and `resume_trials` name."""
+    trials: Dict[str, TrialView] = {}
+    for parent in sweep.resume_from:
+        view = api.runs.get(parent)
+        _check(view, sweep, "resume_from")
+        trials.update((trial.run, trial) for trial in api.runs.trials(parent))
+    for run in sweep.resume_trials:
+        trials[run] = _trial(api, run, sweep)
+    past = tuple(PastTrial(trial.parameters, trial.values) for trial in trials.values() if trial.values)
+    return replace(sweep, past=past) if past else sweep
+
+
+def earlier_trials(api: ApiClient, sweep: SweepSpec) -> List[TrialView]:
+    """Return the trials of earlier sweeps that count for the best run."""
+    trials = [trial for parent in sweep.resume_from for trial in api.runs.trials(parent)]
+    return trials + [_trial(api, run, sweep) for run in sweep.resume_trials]
+
+
+def _trial(api: ApiClient, run: str, sweep: SweepSpec) -> TrialView:
+    parent = api.runs.get(run).parent
+    if parent is None:
+        raise HyperDriveConfigException(f"resume_child_runs: run {run} is not a trial", hint="give children of a sweep")
+    _check(api.runs.get(parent), sweep, "resume_child_runs")
+    return next(trial for trial in api.runs.trials(parent) if trial.run == run)
+
+
+def _check(view: RunView, sweep: SweepSpec, where: str) -> None:
+    """Raise for a sweep that is not comparable with this one, or that has not ended."""
+    controller = view.spec.controller if view.spec is not None else None
+    if controller is None or controller.kind != "sweep":
+        raise HyperDriveConfigException(f"{where}: run {view.id} is not a sweep", hint="give a HyperDriveRun")
+    theirs = sweep_of(controller).objectives
+    if theirs != sweep.objectives:
+        goals = ", ".join(f"{objective.goal} {objective.metric}" for objective in theirs)
+        raise HyperDriveConfigException(
+            f"{where}: sweep {view.id} has other objectives: {goals}", hint="resume sweeps of the same metric and goal"
+        )
+    if view.status not in TERMINAL:
+        raise HyperDriveConfigException(
+            f"{where}: sweep {view.id} is {view.status}", hint="wait until it has ended, or cancel it"
+        )

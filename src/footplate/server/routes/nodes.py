@@ -33,7 +33,7 @@ from footplate.server.routes.parsing import (
     poll,
 )
 from footplate.services.nodes import EnvironmentPending, NodeService
-from footplate.services.orchestration.agent_tools import NodePlatform
+from footplate.services.orchestration.agent_archives import NodePlatform
 from footplate.services.topics import RunTurned
 
 router = Router("nodes")

@@ -20,7 +20,7 @@ from footplate.domain.records import FileView
 from footplate.domain.shipments import Shipment
 from footplate.domain.specs import EnvironmentSpec, RunSpec
 from footplate.domain.stacks import ProcessStacks
-from footplate.domain.tag_filters import parse_label_filter
+from footplate.domain.text import parse_label_filter
 from footplate.errors import InvalidInput
 from footplate.server.auth import Principal
 from footplate.server.hub import Hub

@@ -26,7 +26,7 @@ from footplate.services.settings import read_direct_outputs
 from footplate.storage import Storage
 from footplate.storage.object_records import ObjectRecord, part_count
 from footplate.storage.series.append_files import KeyedLocks
-from footplate.storage.upkeep.references import find_needed
+from footplate.storage.upkeep.garbage import find_needed
 
 if TYPE_CHECKING:
     from footplate.data.stores.objects import ObjectStore

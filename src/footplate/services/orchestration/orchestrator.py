@@ -24,14 +24,12 @@ from footplate.errors import OutOfSpace, Unavailable
 from footplate.services import story
 from footplate.services.notifications import Notifications
 from footplate.services.orchestration.agent_jobs import AgentJobs
-from footplate.services.orchestration.alarms import Alarms
+from footplate.services.orchestration.alarms import Alarms, ServerClock
 from footplate.services.orchestration.client_watcher import ClientWatcher
 from footplate.services.orchestration.effects import Effects, Handler
 from footplate.services.orchestration.groups import Groups
 from footplate.services.orchestration.queues import QueueReader
-from footplate.services.orchestration.record_order import RecordOrder
 from footplate.services.orchestration.scheduler import Scheduler
-from footplate.services.orchestration.server_clock import ServerClock
 from footplate.services.orchestration.watcher import AgentWatcher
 from footplate.services.topics import Publish, RunChanged, RunTurned
 from footplate.storage import Storage
@@ -269,3 +267,31 @@ def _decide(record: RunRecord, reports: Sequence[tuple[Event, float]], now: floa
             steps.append(_Step(after, effects, story.lines(record, after, event, when)))
             record = after
     return steps
+
+
+_ENDED_KEPT = 5_000
+"""How many ended runs are remembered: an older record must not bring one back."""
+
+
+class RecordOrder:
+    """Versions of the records that were shown last. The caller holds a lock."""
+
+    def __init__(self, ended_kept: int = _ENDED_KEPT) -> None:
+        self._limit = ended_kept
+        self._active: dict[str, int] = {}
+        self._ended: dict[str, int] = {}  # oldest first
+
+    def begin(self, run: str) -> None:
+        """Forget a deleted run whose id is used again."""
+        self._ended.pop(run, None)
+
+    def take(self, record: RunRecord) -> bool:
+        """Remember a record and return True, unless a newer one of this run was shown."""
+        if record.version < self._active.get(record.id, self._ended.get(record.id, -1)):
+            return False
+        self._active.pop(record.id, None)
+        self._ended.pop(record.id, None)
+        (self._ended if record.stage is Stage.ENDED else self._active)[record.id] = record.version
+        if len(self._ended) > self._limit:
+            del self._ended[next(iter(self._ended))]
+        return True

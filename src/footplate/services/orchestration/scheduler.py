@@ -14,8 +14,7 @@ from footplate.domain.records import RunRecord, RunView, Stage, Waiting
 from footplate.domain.runs import events
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
 from footplate.services.orchestration.effects import Tell
-from footplate.services.orchestration.queue_book import Target, target_of
-from footplate.services.orchestration.queues import QueueReader, SharedQueues
+from footplate.services.orchestration.queues import QueueReader, SharedQueues, Target, target_of
 
 log = logging.getLogger(__name__)
 

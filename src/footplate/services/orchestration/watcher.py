@@ -1,6 +1,7 @@
 """Watches the agents of runs through their engines: reports missing ones, and has agents of ended runs forgotten.
 
-It only observes; the lifecycle decides about revivals. One thread, which sleeps while nothing runs.
+It only observes; the lifecycle decides about revivals. One thread, which sleeps while nothing runs. It also states why
+a run ended whose agents its engine has ended: preemption, lost nodes, limits, or another client.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from footplate.background import Loop
-from footplate.domain.orders import NODE_LOST, Cause
+from footplate.domain.orders import NODE_LOST, STOPPED_ELSEWHERE, Cause
 from footplate.domain.records import NodeState, RunRecord, Stage
 from footplate.domain.runs import events, restarts, run_status
+from footplate.engines import agent_bootstrap
 from footplate.engines.base import Engine, Observation
 from footplate.errors import Conflict, NotFound, OutOfSpace, Unavailable
-from footplate.services.orchestration import engine_ends
 from footplate.services.orchestration.effects import Effects, StoreAway, Tell
-from footplate.services.orchestration.queue_book import target_of
+from footplate.services.orchestration.queues import target_of
 from footplate.storage import Storage
 
 log = logging.getLogger(__name__)
@@ -167,7 +169,7 @@ class AgentWatcher:
         """Report agents that the engine ended, or stopped agents that have ended; return whether that was so."""
         if seen.state not in ("exited", "gone"):
             return False
-        cause = engine_ends.cause_of(seen, record, self._effects.engine(record))
+        cause = cause_of(seen, record, self._effects.engine(record))
         if cause is None and not run_status.awaits_engine(record):
             return False
         with contextlib.suppress(Conflict):
@@ -237,3 +239,71 @@ def _is_worth_keeping(record: RunRecord) -> bool:
     lost = any(node.state is NodeState.LOST for node in record.nodes) and record.started is not None
     fresh = time.time() - (record.ended or 0.0) < KEEP_SECONDS
     return lost and fresh and restarts.why_not_again(record) is None
+
+
+class _Ending(NamedTuple):
+    """The code of the cause, its words and a hint for the user."""
+
+    code: str
+    words: str
+    hint: str
+
+
+_MORE_ATTEMPTS = "with max_attempts above 1 it continues by itself, from what it has saved in ./checkpoints"
+_ENDINGS = {
+    "preempted": _Ending("preempted", "{engine} preempted the run", _MORE_ATTEMPTS),
+    "node_lost": _Ending(NODE_LOST, "{engine} lost a node of the run", _MORE_ATTEMPTS),
+    "time_limit": _Ending("engine_time_limit", "the time limit of {engine} ended the run", _MORE_ATTEMPTS),
+    "out_of_memory": _Ending(
+        "out_of_memory", "{engine} ended the run: out of memory", "give its nodes more memory, or use less of it"
+    ),
+    "stopped_elsewhere": _Ending(
+        STOPPED_ELSEWHERE,
+        "the run was stopped in {engine}, and not by Footplate",
+        "see who stopped it there; start it again with: footplate runs restart {run}",
+    ),
+}
+"""By `Observation.ended_by`."""
+
+
+_REFUSALS = {
+    agent_bootstrap.UNTRUSTED: (
+        "does not trust the certificate of the server",
+        "start the server with --ca-file, or set SSL_CERT_FILE on the nodes, to name the authority that signed it",
+    ),
+    agent_bootstrap.REFUSED: (
+        "refused to start the agent: its Python is older than 3.8, or the server does not have this version any more",
+        "set the option python of the compute target; see the log of the engine's job on that node",
+    ),
+}
+"""By the exit code of the bootstrap."""
+
+
+def cause_of(seen: Observation, record: RunRecord, engine: Engine) -> Cause | None:
+    """Return why the engine ended the agents; None if it did not end them.
+
+    An engine on other machines that does not know the agents any more has lost them: others would begin anew, where
+    nothing is left of what these did.
+    """
+    refused = _refusal(seen, record)
+    if refused is not None:
+        return refused
+    lost = seen.state == "gone" and not engine.shares_home
+    ending = _ENDINGS["node_lost"] if lost else _ENDINGS.get(seen.ended_by or "")
+    if ending is None:
+        return None
+    unfinished = (node.index for node in record.nodes if node.state not in run_status.OVER_NODES)
+    message = ending.words.format(engine=engine.name) + (f": {seen.reason}" if seen.reason else "")
+    return Cause(ending.code, message, ending.hint.format(run=record.id), node=next(unfinished, 0))
+
+
+def _refusal(seen: Observation, record: RunRecord) -> Cause | None:
+    """Return why the bootstrap of a node refused to start the agent: the node itself can tell nobody else."""
+    if seen.state != "exited":
+        return None
+    for node in record.nodes:
+        code = seen.codes.get(node.index)
+        if node.state not in run_status.OVER_NODES and code in _REFUSALS:
+            words, hint = _REFUSALS[code]
+            return Cause("start_failed", f"node {node.index} {words}", hint, node=node.index)
+    return None

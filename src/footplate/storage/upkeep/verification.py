@@ -21,7 +21,7 @@ from footplate.domain.records import Stage
 from footplate.errors import Broken
 from footplate.storage.schema import runs
 from footplate.storage.store import Storage
-from footplate.storage.upkeep.references import references
+from footplate.storage.upkeep.garbage import references
 
 _PROGRESS_SECONDS = 2.0
 

@@ -9,7 +9,7 @@ import pytest
 
 from footplate.data.tabular.arrow import pa
 from footplate.data.tabular.expressions import evaluate
-from footplate.domain.tables.expressions import conjuncts, fields_of, is_true, literal
+from footplate.domain.tables import conjuncts, fields_of, is_true, literal
 from footplate.errors import InvalidInput
 from support.table_tools import field, op
 

@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from footplate.domain.runs.filter_values import read_seconds, read_time
-from footplate.domain.runs.run_filter import All, Any, Comparison, Field, Has, Not, fields_of, parse, render
+from footplate.domain.runs.run_filter import (
+    All,
+    Any,
+    Comparison,
+    Field,
+    Has,
+    Not,
+    fields_of,
+    parse,
+    read_seconds,
+    read_time,
+    render,
+)
 from footplate.domain.runs.run_status import STATUSES
 from footplate.errors import InvalidInput
 

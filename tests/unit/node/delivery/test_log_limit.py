@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from footplate.domain.orders import Lock, NodeOrders, Program
-from footplate.growing_files.offsets import PIECE
+from footplate.growing_files import PIECE
 from footplate.node.delivery.log_limit import cut, orders_after_cut
 
 LIMIT = 1 << 20

@@ -11,7 +11,7 @@ import pytest
 from footplate.domain.orders import Lock, NodeOrders, Program
 from footplate.domain.shipments import LARGEST_PIECE, MOST_PIECES
 from footplate.errors import Conflict, InvalidInput, Unavailable
-from footplate.growing_files.offsets import PIECE
+from footplate.growing_files import PIECE
 from footplate.job.journal import Journal
 from footplate.node.delivery.shipper import NodeShipper
 from footplate.node.node_directory import NodeFolder

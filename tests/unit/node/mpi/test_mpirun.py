@@ -10,7 +10,7 @@ import pytest
 from footplate.domain.launch import plan
 from footplate.domain.orders import Lock, MpiOrders, NodeOrders, NodePlace, Program
 from footplate.domain.specs import Distribution, RunSpec
-from footplate.node.mpi import interconnect, mpirun
+from footplate.node.mpi import mpirun
 from footplate.node.mpi.mpirun import Launcher, MpiHost, mpirun_argv, mpirun_defaults
 from footplate.node.node_directory import NodeFolder
 
@@ -90,6 +90,6 @@ class TestWhatMpirunIsTold:
 class TestFabrics:
     @pytest.mark.parametrize("path", ["sys/class/infiniband", "dev/nvidiactl"])
     def test_fabrics_are_recognized(self, tmp_path: Path, path: str) -> None:
-        assert not interconnect.is_there(str(tmp_path))
+        assert not mpirun.is_there(str(tmp_path))
         (tmp_path / path).mkdir(parents=True)
-        assert interconnect.is_there(str(tmp_path))
+        assert mpirun.is_there(str(tmp_path))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from footplate.sdk.models.model_cache import find_cached, keep
+from footplate.sdk.models.registered_model import find_cached, keep
 
 
 def test_a_missing_model_is_none(tmp_path: Path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from footplate.sdk.models.signature import signature_of
+from footplate.sdk.models.registration import signature_of
 
 
 class Table:

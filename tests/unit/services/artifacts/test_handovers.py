@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from footplate.errors import InvalidInput
-from footplate.node.delivery.handover import SharedFolder
+from footplate.node.delivery.direct_upload import SharedFolder
 
 from ..conftest import House
 

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from footplate.errors import NotFound
-from footplate.services.orchestration.agent_tools import NodePlatform, distributions_of, fits, make_tool
+from footplate.services.orchestration.agent_archives import NodePlatform, distributions_of, fits, make_tool
 
 NODE = NodePlatform((3, 9), "x86_64", (2, 28))
 

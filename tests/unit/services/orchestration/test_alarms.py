@@ -10,8 +10,7 @@ from footplate.domain.records import RunRecord, Stage
 from footplate.domain.runs.events import Event, WakeRun, WakeTimeReached
 from footplate.domain.specs import RunSpec
 from footplate.errors import Conflict, Unavailable
-from footplate.services.orchestration.alarms import Alarms
-from footplate.services.orchestration.server_clock import ServerClock
+from footplate.services.orchestration.alarms import Alarms, ServerClock
 
 
 class Runs:

@@ -7,7 +7,7 @@ from footplate.engines import agent_bootstrap
 from footplate.engines.base import ENDED_BY, Observation
 from footplate.engines.local import LocalEngine
 from footplate.node import agent
-from footplate.services.orchestration.engine_ends import cause_of
+from footplate.services.orchestration.watcher import cause_of
 from support.namespace_engine import NamespaceEngine
 
 NODES = (NodeRecord(0, NodeState.DONE), NodeRecord(1, NodeState.RUNNING))

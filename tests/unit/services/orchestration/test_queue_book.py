@@ -12,7 +12,7 @@ from footplate.domain.queue import Allocation
 from footplate.domain.records import RunRecord, Stage, Waiting
 from footplate.domain.runs.run_status import HOLDS_NODES
 from footplate.domain.specs import Distribution, RunSpec
-from footplate.services.orchestration.queue_book import QueueBook
+from footplate.services.orchestration.queues import QueueBook
 
 NOW = 1000.0
 A, B = ("w", "a"), ("w", "b")

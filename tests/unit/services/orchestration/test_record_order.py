@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from footplate.domain.records import RunRecord, Stage
 from footplate.domain.specs import RunSpec
-from footplate.services.orchestration.record_order import RecordOrder
+from footplate.services.orchestration.orchestrator import RecordOrder
 
 
 def record(run: str, version: int, stage: Stage = Stage.QUEUED) -> RunRecord:

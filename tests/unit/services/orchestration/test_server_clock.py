@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from footplate.services.orchestration.server_clock import FILE, ServerClock
+from footplate.services.orchestration.alarms import FILE, ServerClock
 
 
 class Times:

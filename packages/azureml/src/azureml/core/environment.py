@@ -1,7 +1,6 @@
-from footplate.sdk.environments.build import ImageBuildDetails
+from footplate.sdk.environments.build import DockerImageDetails, ImageBuildDetails
 from footplate.sdk.environments.conda_dependencies import CondaDependencies
 from footplate.sdk.environments.environment import Environment, EnvironmentDefinition
-from footplate.sdk.environments.image_details import DockerImageDetails
 from footplate.sdk.environments.sections import (
     DEFAULT_CPU_IMAGE,
     DEFAULT_GPU_IMAGE,
