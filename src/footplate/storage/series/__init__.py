@@ -7,6 +7,7 @@ curves         curves of runs that somebody looks at, extended by what arrives
 grid           points on one grid, or summaries of buckets
 journals       how far each writer was ingested, and decoders
 metrics        journals in, series out
+number_columns numbers of a journal, many at once
 smoothing      moving averages of curves
 summaries      count, last, minimum and maximum of a series
 """

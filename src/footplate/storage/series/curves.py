@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 import threading
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge as merge_sorted
-from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ from footplate.storage.series import append_files
 from footplate.storage.series.attempts import Points, join
 from footplate.storage.series.grid import Curve, by_x
 from footplate.storage.series.journals import JournalDecoder
+from footplate.storage.series.number_columns import Numbers, numbers, plain_start
 from footplate.storage.series.summaries import WORDS, series_name
 
 K = TypeVar("K")
@@ -40,11 +42,15 @@ class Column:
     is_ordered: bool = True  # by time and by step
 
     def extend(self, column: MetricColumn) -> None:
+        steps = array("d", (math.nan if step is None else step for step in column.steps))
+        self.add(Numbers(array("d", column.times), steps, array("d", _numbers(column.values))))
+
+    def add(self, points: Numbers) -> None:
         before = len(self.values)
-        self.times.extend(column.times)
-        self.steps.extend(math.nan if step is None else step for step in column.steps)
-        self.values.extend(_numbers(column.values))
-        self.is_finite = self.is_finite and all(map(math.isfinite, self.values[before:]))
+        self.times.extend(points.times)
+        self.steps.extend(points.steps)
+        self.values.extend(points.values)
+        self.is_finite = self.is_finite and _are_finite(points.values)
         start = max(0, before - 1)
         self.is_ordered = self.is_ordered and _ascends(self.times[start:]) and _ascends(self.steps[start:])
 
@@ -71,10 +77,29 @@ class _Writer:
                 if not whole:
                     break
                 self._offset += len(whole)
-                for (name, kind), column in self._decoder.columns(whole).items():
-                    if WORDS.get(kind) == "scalar":
-                        self.columns.setdefault(series_name(name), Column()).extend(column)
-                        added += len(column.values)
+                added += self._decode(whole)
+        return added
+
+    def _decode(self, slots: bytes) -> int:
+        """Decode slots, the plain ones at their end all at once."""
+        names = self._decoder.names
+        start = plain_start(slots, names)
+        added = self._decode_slowly(slots[:start]) if start else 0
+        rest = slots[start:]
+        columns = numbers(rest, names) if rest else {}
+        if columns is None:
+            return added + self._decode_slowly(rest)
+        for name, points in columns.items():
+            self.columns.setdefault(series_name(name), Column()).add(points)
+            added += len(points.values)
+        return added
+
+    def _decode_slowly(self, slots: bytes) -> int:
+        added = 0
+        for (name, kind), column in self._decoder.columns(slots).items():
+            if WORDS.get(kind) == "scalar":
+                self.columns.setdefault(series_name(name), Column()).extend(column)
+                added += len(column.values)
         return added
 
 
@@ -208,5 +233,10 @@ def _numbers(values: Sequence[object]) -> Iterable[float]:
             yield math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
-def _ascends(numbers: Iterable[float]) -> bool:
-    return all(a <= b for a, b in pairwise(numbers))
+def _are_finite(values: array[float]) -> bool:
+    """A finite sum has finite parts; where the sum overflows, each is looked at."""
+    return math.isfinite(sum(values)) or all(map(math.isfinite, values))
+
+
+def _ascends(values: array[float]) -> bool:
+    return all(map(operator.le, values, itertools.islice(values, 1, None)))

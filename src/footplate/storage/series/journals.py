@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
@@ -95,6 +95,11 @@ class JournalDecoder(Decoder):
     def __init__(self, path: Path) -> None:
         self.text = _Text(path)
         super().__init__(self.text)
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """The series that were defined so far, by number."""
+        return self._names
 
 
 class _Text:
