@@ -38,7 +38,7 @@ else:
 _SDK = "footplate.sdk."
 _BY_TYPE = "run:make_run"
 SUBMITTERS: Dict[str, Tuple[str, str]] = {
-    "config.script_run_config.ScriptRunConfig": ("submission.scripts:submit_script", _BY_TYPE),
+    "config.script_run_config.ScriptRunConfig": ("submission:submit_script", _BY_TYPE),
     "estimators.estimator.Estimator": ("estimators.estimator:submit_estimator", _BY_TYPE),
     "tuning.config.HyperDriveConfig": ("tuning.submission:submit_sweep", _BY_TYPE),
     "pipelines.graph.Pipeline": ("pipelines.graph:submit_pipeline", _BY_TYPE),
