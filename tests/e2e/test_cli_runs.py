@@ -149,6 +149,15 @@ def test_runs_are_selected_compared_changed_and_deleted(footplate: Any, home: Pa
     wait_until(lambda: footplate("runs", "logs", second, "--since", "1s").stdout == "")
     old = footplate("runs", "logs", second, "--since", "1s").stderr
     assert old == "nothing was written to user_logs/std_log.txt in the last 1s\n"
+    assert footplate("runs", "logs", second, "--search", "LAST").stdout == "2:last line\n"
+    assert footplate("runs", "logs", second, "--regex", "^first").stdout == "1:first line\n"
+    assert footplate("runs", "logs", second, "--errors").stderr == "no line of user_logs/std_log.txt reports an error\n"
+    around = [
+        line.partition(" ")[2] for line in footplate("runs", "logs", second, "--around", "now").stdout.splitlines()
+    ]
+    assert around == whole.splitlines()
+    assert "excludes -f" in footplate("runs", "logs", second, "--errors", "-f", code=2).stderr
+    assert "not a time" in footplate("runs", "logs", second, "--around", "soon", code=2).stderr
     assert "has no file 'nothing.txt'" in footplate("runs", "logs", second, "--file", "nothing.txt", code=1).stderr
     footplate("runs", "rename", second, "the second")
     footplate("runs", "note", second, "worse")

@@ -26,7 +26,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "runs files": ("footplate runs files latest --prefix outputs/",),
     "runs images": ("footplate runs images latest", "footplate runs images digits_17 outputs/confusion.png"),
     "runs list": ("footplate runs list", "footplate runs list -e digits --status Failed --limit 50"),
-    "runs logs": ("footplate runs logs -f latest", "footplate runs logs digits_17 --rank 3 --since 10m"),
+    "runs logs": (
+        "footplate runs logs -f latest",
+        "footplate runs logs digits_17 --rank 3 --since 10m",
+        "footplate runs logs latest --errors",
+    ),
     "runs metrics": ("footplate runs metrics latest", "footplate runs metrics latest --name loss"),
     "runs note": ("footplate runs note latest 'learning rate too high'",),
     "runs plot": (

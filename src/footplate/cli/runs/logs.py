@@ -9,6 +9,7 @@ import click
 from footplate.cli.console import printable, say
 from footplate.cli.context import find_view, in_workspace, names_of, run_argument, seconds_of
 from footplate.cli.follow import INTERACTIVE_LOG, exit_code, follow
+from footplate.cli.runs import log_views
 from footplate.cli.runs.group import runs
 from footplate.domain.launch import first_log, log_name, processes_per_node
 from footplate.domain.records import RunView
@@ -34,6 +35,10 @@ _TAIL_BYTES = 64 * 1024  # read first for --tail
 @click.option("--rank", type=click.IntRange(0), metavar="K", help="The log of this rank.")
 @click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
 @click.option("--since", metavar="TIME", help="Only lines that arrived within this time, such as 10m.")
+@click.option("--search", metavar="TEXT", help="Only lines that contain this text, with their numbers.")
+@click.option("--regex", metavar="PATTERN", help="Only lines that match this regular expression.")
+@click.option("--errors", is_flag=True, help="Only lines that begin the report of an error.")
+@click.option("--around", metavar="TIME", help="Only lines around a time, such as '10m ago' or 2024-05-31T14:00.")
 @click.option(
     "--exit-code", "with_code", is_flag=True, help="With -f: exit with the run's code, as `footplate run --wait` does."
 )
@@ -45,6 +50,10 @@ def logs(
     rank: int | None,
     tail: int | None,
     since: str | None,
+    search: str | None,
+    regex: str | None,
+    errors: bool,
+    around: str | None,
     with_code: bool,
     workspace: Workspace,
 ) -> int:
@@ -53,13 +62,29 @@ def logs(
     Ctrl-C stops printing, not the run.
     """
     view = find_view(workspace, run_id)
+    parts = [
+        name
+        for name, value in (("search", search), ("regex", regex), ("errors", errors), ("around", around))
+        if value not in (None, False)
+    ]
+    if len(parts) > 1 or (parts and (following or tail is not None or since is not None)):
+        raise click.UsageError(f"--{parts[0]} excludes -f, --tail, --since, --search, --regex, --errors and --around")
     if path is not None and rank is not None:
         raise click.UsageError("--file and --rank: choose one of them")
     path = _log_of_rank(view, rank) if rank is not None else _exact(workspace.session, view.id, path)
+    if parts:
+        log = path or _default_log(workspace.session, view)
+        if log is None:
+            _report_missing(view, path)
+        elif around is not None:
+            log_views.print_around(workspace.session, view.id, log, around)
+        else:
+            mode = {"search": "text"}.get(parts[0], parts[0])
+            log_views.print_matches(workspace.session, view.id, log, search or regex or "", mode)
+        return 0
     printed = None
     if not following or tail is not None or since is not None:
-        is_interactive = kind_of(view).ended_by == "client"
-        log = path or (INTERACTIVE_LOG if is_interactive else workspace.session.api.runs.follow(view.id).log)
+        log = path or _default_log(workspace.session, view)
         files = workspace.session.api.files.list(view.id, log or "")
         size = next((file.size for file in files if file.path == log), None)  # None: the run has no such log yet
         if size is None and not following:
@@ -71,6 +96,11 @@ def logs(
         return 0
     ended = follow(workspace.session, view.id, log=path, printed=printed)
     return exit_code(ended) if with_code else 0
+
+
+def _default_log(session: Session, view: RunView) -> str | None:
+    is_interactive = kind_of(view).ended_by == "client"
+    return INTERACTIVE_LOG if is_interactive else session.api.runs.follow(view.id).log
 
 
 def _exact(session: Session, run: str, path: str | None) -> str | None:
