@@ -57,5 +57,5 @@ def test_the_help_ends_with_the_examples() -> None:
         command = ctx.command.get_command(ctx, name) if isinstance(ctx.command, click.Group) else None
         assert command is not None
         ctx = click.Context(command, info_name=name, parent=ctx)
-    first, second = EXAMPLES["runs logs"]
-    assert ctx.get_help().rstrip().endswith(f"Examples:\n  {first}\n  {second}")
+    examples = "".join(f"\n  {example}" for example in EXAMPLES["runs logs"])
+    assert ctx.get_help().rstrip().endswith(f"Examples:{examples}")
