@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 PICTURES = Path(os.environ.get("FOOTPLATE_TEST_PICTURES") or ROOT / "pictures")
@@ -19,6 +19,8 @@ PICTURES = Path(os.environ.get("FOOTPLATE_TEST_PICTURES") or ROOT / "pictures")
 
 PATIENCE = 60_000
 """Milliseconds: busy machines are slow."""
+
+expect.set_options(timeout=PATIENCE)
 
 CLI = [sys.executable, "-m", "footplate"]
 

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from footplate.api.base import ApiNoun
 from footplate.domain.codec import from_json
-from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary, SeriesGrid
+from footplate.domain.replies import AppendedBytes, LoggedPoint, MetricSeries, MetricSummary, SeriesGrid
 
 
 class MetricsApi(ApiNoun):
@@ -29,6 +29,13 @@ class MetricsApi(ApiNoun):
 
     def summary(self, run: str) -> Iterator[MetricSummary]:
         return self._items(MetricSummary, "/runs/{run}/metrics/summary", run=run)
+
+    def find_point(
+        self, run: str, name: str, *, step: Optional[float] = None, seconds: Optional[float] = None
+    ) -> LoggedPoint:
+        """Return when a metric logged the point nearest to a step, or to so many seconds after its first point."""
+        query = {"name": name, "step": step, "seconds": seconds}
+        return self._get(LoggedPoint, "/runs/{run}/metrics/point", query, run=run)
 
     def grid(
         self,

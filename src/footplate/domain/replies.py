@@ -313,6 +313,14 @@ class MetricSummary:
 
 
 @dataclass(frozen=True)
+class LoggedPoint:
+    """When a point of a metric was logged, and at which step."""
+
+    time: float
+    step: Optional[float]
+
+
+@dataclass(frozen=True)
 class NodeEventReply:
     """`stop` tells the node agent to stop its ranks."""
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from footplate.domain.replies import CurveBuckets, CurveView, MetricSeries, MetricSummary, SeriesGrid
+from footplate.domain.replies import CurveBuckets, CurveView, LoggedPoint, MetricSeries, MetricSummary, SeriesGrid
+from footplate.errors import NotFound
 from footplate.services.topics import MetricsArrived, Publish
 from footplate.storage import RunQuery, Storage
 from footplate.storage.runs import no_such_run
 from footplate.storage.series import grid, smoothing
+from footplate.storage.series.attempts import nearest
 from footplate.storage.series.curves import JoinedCurve
 
 
@@ -98,6 +100,14 @@ class MetricService:
     def summary(self, run: str) -> list[MetricSummary]:
         self._store.runs.record(run)
         return [MetricSummary(**each) for each in self._store.metrics.summary(run)]
+
+    def find_point(self, run: str, name: str, step: float | None, seconds: float | None) -> LoggedPoint:
+        """Return the point nearest to a step, or to so many seconds after the first point."""
+        self._store.runs.record(run)
+        for each in self._store.metrics.read(run, name):
+            if point := nearest(each["points"], step, seconds):
+                return LoggedPoint(*point)
+        raise NotFound(f"run {run} has no metric {name!r}", "see what it has on its page or with: footplate runs show")
 
     def _descendants(self, run: str) -> list[str]:
         workspace = self._store.runs.record(run).workspace

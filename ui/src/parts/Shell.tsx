@@ -26,7 +26,7 @@ export function Shell() {
         Skip to the content
       </a>
       <nav className="rail" aria-label="Pages">
-        <Link to="/" className="brand">
+        <Link to="/" className="brand" aria-label="Footplate">
           <img src="/icon.svg" alt="" width="18" height="18" /> <span>Footplate</span>
         </Link>
         {workspace && known ? (

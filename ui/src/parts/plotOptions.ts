@@ -1,6 +1,7 @@
 /** What a chart looks like, for uPlot: everything that does not depend on React. */
 import uPlot from "uplot";
-import { duration, number } from "../data/format";
+import { number } from "../data/format";
+import { xText } from "./axisText";
 
 export interface PlotLine {
   label: string;
@@ -116,11 +117,6 @@ function rangeOfY(fixed: Range | null | undefined, low: number | null, high: num
   if (low === null || high === null) return logarithmic ? [0.1, 1] : [0, 1];
   const [bottom, top] = fixed ? [fixed.low, fixed.high] : [low, high];
   return logarithmic ? uPlot.rangeLog(bottom, top, 10, true) : uPlot.rangeNum(bottom, top, 0.1, true);
-}
-
-export function xText(axis: PlotView["axis"], x: number): string {
-  if (axis === "time") return new Date(x * 1000).toLocaleTimeString();
-  return axis === "relative" ? (x === 0 ? "0" : duration(x)) : number(x);
 }
 
 function cursorText(plot: uPlot, lines: PlotLine[], { axis }: PlotView, format: (value: number) => string): string {

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from footplate.domain.replies import AppendedBytes, MetricSeries, MetricSummary, SeriesGrid
+from footplate.domain.replies import AppendedBytes, LoggedPoint, MetricSeries, MetricSummary, SeriesGrid
 from footplate.server.openapi import BYTES_IN, CSV_OUT, Page, Router
 from footplate.server.responses import answer, answer_list
 from footplate.server.rights import Right
@@ -49,6 +49,14 @@ def get_metrics(
 def get_metric_summary(run: str, services: ServicesOf) -> Response:
     """List the series of a run with count, last, minimum and maximum."""
     return answer_list(services.metrics.summary(run), tag_non_finite=True)
+
+
+@router.get("/runs/{run}/metrics/point", Right.READ_RUNS, LoggedPoint)
+def find_point(
+    run: str, name: str, services: ServicesOf, step: float | None = None, seconds: float | None = None
+) -> Response:
+    """Return when a metric logged the point nearest to `step`, or to `seconds` after its first point."""
+    return answer(services.metrics.find_point(run, name, step, seconds))
 
 
 @router.get("/workspaces/{workspace}/series", Right.READ_WORKSPACE, SeriesGrid)

@@ -43,3 +43,19 @@ def extent(points: Points, kind: str) -> dict[str, Any]:
     """Return `count`, and `min` and `max` of the comparable numbers, as in the summary of a series."""
     numbers = comparable([value for _, _, value in points]) if kind == "scalar" else []
     return {"count": len(points), "min": min(numbers, default=None), "max": max(numbers, default=None)}
+
+
+def nearest(points: Points, step: float | None, seconds: float | None) -> tuple[float, float | None] | None:
+    """Return time and step of the point nearest to a step, or to so many seconds after the first point.
+
+    Of several points of one step, it is the last. Points without a step count up, as on a chart.
+    """
+    if not points:
+        return None
+    if step is not None:
+        places = [(i if at is None else at, time, at) for i, (time, at, _) in enumerate(points)]
+        _, time, logged_step = min(reversed(places), key=lambda place: abs(place[0] - step))
+        return time, logged_step
+    begin = points[0][0]
+    time, logged_step, _ = min(points, key=lambda point: abs(point[0] - begin - (seconds or 0.0)))
+    return time, logged_step

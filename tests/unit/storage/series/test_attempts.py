@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from footplate.storage.series.attempts import extent, join
+from footplate.storage.series.attempts import extent, join, nearest
 
 
 def curve(*steps: float | None, value: float) -> list[Any]:
@@ -44,3 +44,15 @@ def test_the_extent_counts_what_is_shown() -> None:
     points = [[0.0, 0, 5.0], [1.0, 1, float("nan")], [2.0, 2, -1]]
     assert extent(points, "scalar") == {"count": 3, "min": -1.0, "max": 5.0}
     assert extent(points, "table") == {"count": 3, "min": None, "max": None}
+
+
+def test_a_step_or_a_delay_finds_the_nearest_point() -> None:
+    points = [[10.0, 0, 1], [11.0, 5, 1], [13.0, 5, 2], [20.0, 9, 1]]
+    assert nearest(points, 6, None) == (13.0, 5)  # the last of several points of a step
+    assert nearest(points, None, 2.5) == (13.0, 5)
+    assert nearest(points, 1e9, None) == (20.0, 9)
+    assert nearest([], 0, None) is None
+
+
+def test_points_without_a_step_are_found_by_their_count() -> None:
+    assert nearest(curve(None, None, None, value=1), 2, None) == (2.0, None)

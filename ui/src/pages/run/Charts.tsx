@@ -20,7 +20,8 @@ export function Charts(part: RunPart) {
       {names.length === 0 && !isPending ? <p className="soft">Nothing was logged yet. Log a number with: run.log("loss", value)</p> : null}
       <ChartWall part={part} names={names} />
       <p className="soft">
-        Drag over a chart to zoom all of them, with Shift to move them; a double click shows everything again.
+        Drag over a chart to zoom all of them, with Shift to move them; a double click shows everything again. Click a point to see that
+        moment: logs, hardware and events.
       </p>
     </div>
   );

@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../api/types.gen";
-import { duration } from "../../data/format";
-import { story as storyQuery } from "../../data/queries";
+import { duration, metric } from "../../data/format";
+import { metricSummary, story as storyQuery } from "../../data/queries";
 import { isOver, markOf, phasesOf, sentence } from "../../data/runStates";
 import { StateMark } from "../../parts/StateMark";
 import { useNow } from "../../parts/useNow";
@@ -31,6 +31,7 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
       <p className="sentence" aria-live="polite">
         {sentence(run, now)}
       </p>
+      <LastMetric run={run} />
       {run.outcome?.cause?.hint ? <p className="soft">hint: {run.outcome.cause.hint}</p> : null}
       <div className="phases" aria-hidden="true">
         {phases.map((phase, index) => (
@@ -49,4 +50,15 @@ export function Head({ run, workspace }: { run: RunView; workspace: string }) {
       </ul>
     </header>
   );
+}
+
+/** "Is it still learning?", for a narrow screen, where the summary is far below. */
+function LastMetric({ run }: { run: RunView }) {
+  const { data: summary = [] } = useQuery(metricSummary(run.id));
+  const [first] = summary.filter((each) => !each.system && each.kind === "scalar");
+  return first ? (
+    <p className="narrow-only soft">
+      {first.name} {metric(first.last)}
+    </p>
+  ) : null;
 }

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RunView } from "../../api/types.gen";
-import { children as childrenQuery, metricSummary } from "../../data/queries";
+import { children as childrenQuery, files as filesQuery, metricSummary } from "../../data/queries";
+import { firstToFail, logsOf } from "../../data/run/logPages";
 import { markOf, shortState } from "../../data/runStates";
 import { StateMark } from "../../parts/StateMark";
 import { ChartCard } from "./charts/ChartCard";
@@ -47,12 +48,20 @@ export function Overview(part: RunPart) {
 
 function Failure({ run }: { run: RunView }) {
   const cause = run.outcome?.cause;
+  const { data: files = [] } = useQuery({ ...filesQuery(run.id), enabled: run.status === "Failed" });
+  const [log] = firstToFail(logsOf(files), cause?.rank);
   if (run.status !== "Failed" || !cause) return null;
   const lines = cause.traceback?.trimEnd() || (cause.last_lines ?? []).join("\n");
   return (
     <section className="card failed">
       <h2>
-        Why it failed <span>{cause.rank == null ? "" : `first failure: rank ${cause.rank}`}</span>
+        Why it failed{" "}
+        <span>
+          {cause.rank == null ? "" : `first failure: rank ${cause.rank} · `}
+          <Link to="." search={(before) => ({ ...before, tab: "logs" as const, file: log?.path })}>
+            its log
+          </Link>
+        </span>
       </h2>
       <pre>{lines || cause.message}</pre>
     </section>

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useCallback } from "react";
 import { useChanges } from "../../data/changes";
 import { run as runQuery } from "../../data/queries";
-import { type RunSearch, TABS, type Tab } from "../../data/run/search";
+import { parseMoment, type RunSearch, TABS, type Tab } from "../../data/run/search";
 import { ProblemNote } from "../../parts/ProblemNote";
 import { Head } from "./Head";
 import { Overview } from "./Overview";
@@ -25,6 +25,9 @@ const PARTS: Record<Tab, React.ComponentType<RunPart>> = {
   story: lazy(() => import("./Story").then((module) => ({ default: module.Story }))),
 };
 
+const MomentPanel = lazy(() => import("./MomentPanel").then((module) => ({ default: module.MomentPanel })));
+const WITH_MOMENT: Tab[] = ["overview", "charts", "hardware"];
+
 export function RunPage() {
   const { workspace, run: id } = route.useParams();
   const search = route.useSearch();
@@ -32,7 +35,11 @@ export function RunPage() {
   useChanges(workspace);
   const { data: run, error } = useQuery(runQuery(id));
   const tab = search.tab ?? "overview";
-  const change = (part: Partial<RunSearch>) => void navigate({ search: (before: RunSearch) => ({ ...before, ...part }), replace: true, resetScroll: false });
+  const change = useCallback(
+    (part: Partial<RunSearch>) => void navigate({ search: (before: RunSearch) => ({ ...before, ...part }), replace: true, resetScroll: false }),
+    [navigate],
+  );
+  const moment = parseMoment(search.at);
 
   if (error && !run) return <ProblemNote error={error} />;
   if (!run) return null;
@@ -55,6 +62,7 @@ export function RunPage() {
       </nav>
       <Suspense fallback={null}>
         <Part run={run} workspace={workspace} search={search} change={change} />
+        {moment && WITH_MOMENT.includes(tab) ? <MomentPanel run={run} workspace={workspace} change={change} moment={moment} /> : null}
       </Suspense>
     </>
   );

@@ -1,6 +1,7 @@
 import { useRef, useState } from "react";
 import { counted } from "../../../data/format";
 import { toggled } from "../../../data/run/chartRows";
+import { momentText, parseMoment } from "../../../data/run/search";
 import { ProblemNote } from "../../../parts/ProblemNote";
 import { Plot } from "../../../parts/Plot";
 import type { RunPart } from "../part";
@@ -23,6 +24,9 @@ export function ChartCard({ part, name, title = name, system = false, format }: 
   const range = search.low !== undefined && search.high !== undefined ? { low: search.low, high: search.high } : null;
   const smoothing = search.smoothing ?? 0;
   const chart = useChart({ run: run.id, workspace, name, axis, range, smoothing, withoutOutliers: search.outliers ?? false, system });
+  const moment = parseMoment(search.at);
+  const pick = (x: number) => change({ at: momentText({ axis, x, name }) });
+  const last = chart.columns?.[0].at(-1);
   return (
     <section className={`card chart${chart.isStale ? " stale" : ""}`} ref={card} aria-label={title}>
       <h2>
@@ -40,25 +44,28 @@ export function ChartCard({ part, name, title = name, system = false, format }: 
           yRange={chart.yRange}
           marks={chart.marks}
           problems={chart.problems}
+          moment={moment?.axis === axis ? moment.x : null}
           logarithmic={search.log ?? false}
           format={format}
           onZoom={(zoom) => change({ low: zoom?.low, high: zoom?.high, axis: axis === "step" ? undefined : axis })}
+          onPick={pick}
         />
       ) : (
         <div className="curve" style={{ height: 150 }}>
           {chart.isPending ? null : <p className="soft">No number in this range.</p>}
         </div>
       )}
-      <ChartTools part={part} name={name} title={title} system={system} card={card} />
+      <ChartTools part={part} name={name} title={title} system={system} card={card} onMoment={last === undefined ? undefined : () => pick(last)} />
     </section>
   );
 }
 
 interface ToolProps extends Required<Pick<Props, "part" | "name" | "title" | "system">> {
   card: React.RefObject<HTMLElement | null>;
+  onMoment?: () => void;
 }
 
-function ChartTools({ part, name, title, system, card }: ToolProps) {
+function ChartTools({ part, name, title, system, card, onMoment }: ToolProps) {
   const { run, search, change } = part;
   const [error, setError] = useState<unknown>(null);
   const isPinned = search.pinned?.includes(name) ?? false;
@@ -66,6 +73,9 @@ function ChartTools({ part, name, title, system, card }: ToolProps) {
     <div className="chart-tools">
       <button type="button" className="quiet" aria-pressed={isPinned} aria-label={`Pin ${title}`} onClick={() => change({ pinned: toggled(search.pinned, name) })}>
         {isPinned ? "Unpin" : "Pin"}
+      </button>
+      <button type="button" className="quiet" aria-label={`Show the last moment of ${title}`} disabled={!onMoment} onClick={onMoment}>
+        Moment
       </button>
       <button type="button" className="quiet" aria-label={`Download ${title} as PNG`} onClick={() => card.current && savePicture(card.current, title)}>
         PNG
