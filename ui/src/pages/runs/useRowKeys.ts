@@ -1,12 +1,12 @@
 import type { Virtualizer } from "@tanstack/react-virtual";
-import { type RefObject, useRef } from "react";
+import { useRef } from "react";
 import { useShortcuts } from "../../parts/useShortcuts";
 
 /** `j` and `k` move the focus to the next and the previous run, so that Enter opens it; `x` selects it. */
-export function useRowKeys(scroller: RefObject<HTMLDivElement | null>, virtual: Virtualizer<HTMLDivElement, Element>, count: number): void {
+export function useRowKeys(scroller: HTMLDivElement | null, virtual: Virtualizer<HTMLDivElement, Element>, count: number): void {
   const active = useRef(-1);
 
-  const rowAt = (index: number) => scroller.current?.querySelector<HTMLElement>(`tr[data-index="${index}"]`) ?? null;
+  const rowAt = (index: number) => scroller?.querySelector<HTMLElement>(`tr[data-index="${index}"]`) ?? null;
 
   function focusedRow(): number {
     const row = document.activeElement?.closest<HTMLElement>("tr[data-index]");
