@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,15 @@ class Machine:
         self.project.mkdir(parents=True)
 
     def run(self, *arguments: str, entered: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+        return self._call("-m", "footplate", *arguments, entered=entered, code=code)
+
+    def python(self, code: str) -> str:
+        return self._call("-c", code).stdout
+
+    def _call(self, *arguments: str, entered: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("FOOTPLATE_")}
         done = subprocess.run(
-            [sys.executable, "-m", "footplate", *arguments],
+            [sys.executable, *arguments],
             cwd=self.project, env={**kept, "FOOTPLATE_HOME": str(self.home)}, input=entered,
             capture_output=True, text=True, check=False, timeout=300,
         )  # fmt: skip
@@ -72,6 +79,10 @@ def test_a_person_works_with_a_token_stored_privately(owner: Machine, anna: Mach
     anna.run("run", "--wait", "train.py")
     [run] = anna.json("runs", "list")
     assert (run["status"], run["created_by"]) == ("Completed", "anna")
+    script = "from azureml.core import Run, Workspace; w = Workspace.from_config(); "
+    script += f"print(*w.get_run('{run['id']}').get_details()['logFiles'].values(), sep='\\n')"
+    links = anna.python(script).split()
+    assert any(b"trained" in urllib.request.urlopen(link, timeout=60).read() for link in links)
     [entry] = owner.json("audit", "--action", "submit_run")
     assert (entry["who"], entry["detail"], entry["source"]) == ("anna", run["id"], "127.0.0.1")
 

@@ -24,6 +24,8 @@ else:
     client = Deferred("footplate.client")  # 9 ms; a script that only logs never connects
 
 Query = Mapping[str, Any]
+PERSON_TOKEN = "fpt_"
+"""The beginning of tokens of people."""
 _NO_KINDS: Kinds = {}
 
 
@@ -33,6 +35,7 @@ class Session:
     def __init__(self, transport: Transport, server: Optional[str] = None) -> None:
         self._transport = transport
         self._info: Optional[ServerInfo] = None
+        self._link_signer: Optional[Tuple[str, Optional[str]]] = None
         self.api = self.api_for(_NO_KINDS)
         """The server's API. Its errors are Azure exceptions."""
         self.server = server
@@ -68,6 +71,16 @@ class Session:
         """The folder of the server's content store if this process can see it: same machine, same container."""
         folder = self.info.blobs if self.is_local else None
         return folder if folder and os.path.isdir(folder) else None
+
+    @property
+    def link_signer(self) -> Tuple[str, Optional[str]]:
+        """The secret that signs links to files, and the id of the token that it stands for, if that is a person's."""
+        if self._link_signer is None:
+            self._link_signer = (self.token or "", None)
+            who = self.api.people.whoami() if self._link_signer[0].startswith(PERSON_TOKEN) else None
+            if who is not None and who.token is not None and who.link_key is not None:
+                self._link_signer = (who.link_key, who.token.id)
+        return self._link_signer
 
     def portal_url(self, workspace: str, path: str) -> str:
         """Return the address of a view of a workspace on the page of the server."""

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate.api import PREFIX as API_PREFIX
-from footplate.api.links import SIGNER, is_signed
+from footplate.api.links import PERSON, SIGNER, is_signed
 from footplate.domain.access.people import ServerKeyView
 from footplate.errors import FootplateError, NotAllowed
 from footplate.server.browser import BrowserRules, SessionProof
@@ -81,6 +81,10 @@ class _PersonTokens(Protocol):
     def recall(self, token: str) -> Identity | None: ...
 
     def holder_of(self, token: str) -> Identity | None: ...
+
+    def holder_of_id(self, id: str) -> Identity | None: ...
+
+    def link_key(self, id: str) -> str: ...
 
 
 class _ServerKey(Protocol):
@@ -165,9 +169,8 @@ class Guard:
         token = _bearer(scope)
         if self._is_signed(scope, self._token.decode() if self._token and await self._accepts_server_key() else None):
             return READER
-        token_of_run = self._find_signing_token(scope)
-        if token_of_run is not None and (reader := await self._holder(token_of_run)):
-            return Principal(reader.run, reader.workspace, Right.READ_RUNS)
+        if reader := await self._signer(scope):
+            return reader
         if self._token is not None and hmac.compare_digest(token, self._token):
             if await self._accepts_server_key():
                 return Principal(name=OWNER_NAME, credential=SERVER_KEY)
@@ -221,11 +224,24 @@ class Guard:
             return False
         return is_signed(str(scope["path"]), dict(parse_qsl(text.decode("latin-1"))), token)
 
-    def _find_signing_token(self, scope: Scope) -> str | None:
-        """Return the token of the run that signed this link, if one did."""
-        query = dict(parse_qsl(bytes(scope["query_string"]).decode("latin-1")))
-        token = self._directory.tokens.token_of_signer(query.get(SIGNER, "")) if SIGNER in query else None
-        return token if self._is_signed(scope, token) else None
+    async def _signer(self, scope: Scope) -> Principal | None:
+        """Return the run or the person who signed this link, if one did, with the right to read runs only."""
+        text = bytes(scope["query_string"])
+        if SIGNER.encode() not in text:
+            return None
+        signer = dict(parse_qsl(text.decode("latin-1"))).get(SIGNER, "")
+        if signer.startswith(PERSON):
+            return await asyncio.to_thread(self._person_who_signed, scope, signer[len(PERSON) :])
+        token = self._directory.tokens.token_of_signer(signer)
+        holder = await self._holder(token) if token and self._is_signed(scope, token) else None
+        return holder and Principal(holder.run, holder.workspace, Right.READ_RUNS)
+
+    def _person_who_signed(self, scope: Scope, token_id: str) -> Principal | None:
+        tokens = self._directory.person_tokens
+        identity = tokens.holder_of_id(token_id) if self._is_signed(scope, tokens.link_key(token_id)) else None
+        return identity and Principal(
+            only=Right.READ_RUNS, identity=identity, name=identity.name, credential=identity.credential
+        )
 
     async def _holder(self, token: str) -> TokenHolder | None:
         holder = self._directory.tokens.recall(token)

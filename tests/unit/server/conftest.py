@@ -139,6 +139,12 @@ class FakePersonTokens:
         name, slash, limits = token.removeprefix("fpt_").partition("/")
         return identity(name, slash + limits) if name in ROLES else None
 
+    def holder_of_id(self, id: str) -> Identity | None:
+        return self.holder_of(id.replace("id-", "fpt_"))
+
+    def link_key(self, id: str) -> str:
+        return f"key of {id}"
+
 
 @dataclass
 class FakeServerKey:

@@ -92,6 +92,19 @@ def test_a_link_that_a_run_signed_reaches_what_the_run_may_read(tcp, services, a
     assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a.txt", query=query).status == 403
 
 
+@pytest.mark.parametrize(("person", "is_read"), [("reader", True), ("reader-of-all", True), ("elsewhere", False)])
+def test_a_link_that_a_person_signed_reads_what_the_person_may_read(tcp, ask, person, is_read):
+    def query(key: str, token_id: str) -> str:
+        return file_link("", "mine", "logs/a.txt", key, token_id=token_id).partition("?")[2]
+
+    own = query(f"key of id-{person}", f"id-{person}")
+    assert (ask(tcp, "GET", f"{P}/runs/mine/files/logs/a.txt", query=own).status != 403) is is_read
+    for method, path in (("GET", "/runs/mine/files/logs/b.txt"), ("GET", "/whoami"), ("POST", "/runs/mine/cancel")):
+        assert ask(tcp, method, P + path, query=own).status == 403
+    for forged in (query(f"fpt_{person}", f"id-{person}"), query("key of id-unknown", "id-unknown"), query("", "")):
+        assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a.txt", query=forged).status == 403
+
+
 def test_a_signed_link_reads_one_file_and_nothing_else(tcp, ask):
     query = file_link("", "mine", "logs/a b.txt", OWN).partition("?")[2]
     assert ask(tcp, "GET", f"{P}/runs/mine/files/logs/a b.txt", query=query).status != 403

@@ -80,6 +80,7 @@ class WhoAmI:
     roles: Dict[str, str] = field(default_factory=lambda: {})
     groups: Tuple[str, ...] = ()
     token: Optional[TokenView] = None
+    link_key: Optional[str] = field(default=None, repr=False)  # signs links to files (`api/links`) for this token
 
 
 @dataclass(frozen=True)

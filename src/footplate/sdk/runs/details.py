@@ -35,7 +35,8 @@ def _address(session: Session, run_id: str, file: FileView) -> str:
         logs = os.path.join(session.info.home, "runs", run_id, "logs", *file.path.split("/"))
         path = BlobFolder(session.blob_folder).path(file.digest) if file.digest and session.blob_folder else logs
         return Path(path).as_uri()
-    return file_link(session.endpoint, run_id, file.path, session.token or "")
+    secret, token_id = session.link_signer
+    return file_link(session.endpoint, run_id, file.path, secret, token_id=token_id)
 
 
 def details_with_logs(session: Session, view: RunView) -> Dict[str, Any]:

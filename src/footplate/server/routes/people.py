@@ -47,7 +47,9 @@ def get_principal(services: ServicesOf, principal: PrincipalOf) -> Response:
 def _describe(principal: Principal, services: Services) -> WhoAmI:
     identity = principal.identity
     if identity is not None:
-        return WhoAmI(identity.name, identity.person.kind, dict(identity.roles), identity.person.groups, identity.token)
+        token = identity.token
+        key = services.person_tokens.link_key(token.id) if token else None
+        return WhoAmI(identity.name, identity.person.kind, dict(identity.roles), identity.person.groups, token, key)
     if principal.run is not None:
         return WhoAmI(author_of(principal, services).created_by, "run", token=None)
     return WhoAmI(principal.name, "owner", {EVERYWHERE: "owner"})

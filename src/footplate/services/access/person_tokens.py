@@ -96,6 +96,10 @@ class PersonTokenService:
         """Return the holder of the token with which a session began."""
         return self._identity(self._store.access_tokens.get(id))
 
+    def link_key(self, id: str) -> str:
+        """Return the key with which the holder of a token signs links to files. It follows from the key of the home."""
+        return self._store.secrets.derive(f"links:{id}")
+
     def _identity(self, held: HeldToken | None) -> Identity | None:
         now = time.time()
         if held is None or held.person.disabled is not None:
