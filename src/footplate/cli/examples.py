@@ -9,6 +9,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "workspace show": ("footplate workspace show", "footplate workspace show vision --json"),
     "workspace use": ("footplate workspace use vision",),
     "ui": ("footplate ui", "footplate ui --no-browser"),
+    "mlflow": ("footplate mlflow", "footplate mlflow --workspace vision --json"),
     "gc": ("footplate gc --dry-run", "footplate gc --older-than 2h"),
     "run": (
         "footplate run --wait train.py --lr 0.1",

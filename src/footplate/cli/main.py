@@ -19,6 +19,7 @@ from footplate.errors import FootplateError
 COMMANDS = {
     "init": ("footplate.cli.init:init", "Connect this folder to a workspace."),
     "ui": ("footplate.cli.ui:ui", "Open the page of the server in a browser."),
+    "mlflow": ("footplate.cli.mlflow:mlflow", "Print the address of a workspace for MLflow's clients."),
     "run": ("footplate.cli.run:run", "Run a script, here or on a compute target."),
     "runs": ("footplate.cli.runs:runs", "Inspect runs, compare them, and control them."),
     "sweep": ("footplate.cli.sweep:sweep", "Search for hyperparameters."),

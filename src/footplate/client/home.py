@@ -26,7 +26,7 @@ _CONTENTS = frozenset(
     [RECORD, SOCKET_FOLDER, SERVER_LOCK, START_LOCK, TOKEN, "logs", "footplate.db", "footplate.db-wal",
      "footplate.db-shm", "blobs", "runs", "work", "spool", "environments", "cache", "runtime", "wheels",
      "settings.ini", "secrets.key", "serving", "stores", "page_port",
-     "credentials.json"]
+     "credentials.json", "uploads"]
 )  # fmt: skip
 
 
@@ -150,3 +150,9 @@ def write_record(home: str, record: Dict[str, Any]) -> None:
 
 def _write(path: str, text: str, mode: int = 0o666) -> None:
     atomic_write(path, text.encode("utf-8", "surrogateescape"), durable=True, mode=mode)
+
+
+def read_token(home: str) -> str:
+    """Return the token of this home's server, which it writes when it first listens on TCP."""
+    with open(os.path.join(home, TOKEN), encoding="ascii") as file:
+        return file.read().strip()

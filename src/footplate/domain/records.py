@@ -196,6 +196,7 @@ class ExperimentView:
     created: float
     archived: Optional[float] = None
     tags: Dict[str, Optional[str]] = field(default_factory=lambda: {})
+    updated: Optional[float] = None
 
 
 @dataclass(frozen=True)

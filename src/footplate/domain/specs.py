@@ -186,8 +186,9 @@ def check_experiment_name(name: str) -> None:
 
 def check_spec(spec: RunSpec) -> None:
     """Raise InvalidInput, naming the field, for every mistake that can be known before anything is started."""
-    check_experiment_name(spec.experiment)
     kind = kind_of(spec)
+    if kind.has_nodes:  # others may belong to an experiment that MLflow has named, which is less strict
+        check_experiment_name(spec.experiment)
     for name, value in [*spec.environment_variables.items(), *spec.environment.variables.items()]:
         if not _ENV_NAME.fullmatch(name):
             raise InvalidInput(f"{name!r} cannot be an environment variable's name", "remove '=' and NUL from it")

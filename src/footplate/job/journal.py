@@ -221,7 +221,7 @@ class _Writer:
         with self._lock:
             if name not in self.ids:
                 series = len(self.ids) + 1
-                offset, size = self.write_text(_definition(name, description))
+                offset, size = self.write_text(definition(name, description))
                 self.put(TEXT_SLOT.pack_into, (offset, size, time.time(), NO_STEP, series, SERIES, MARK))
                 self.ids[name] = series
             return self.ids[name]
@@ -348,7 +348,8 @@ def _plain(value: Any) -> Any:
     )
 
 
-def _definition(name: str, description: str) -> bytes:
+def definition(name: str, description: str) -> bytes:
+    """Return the text that the slot of a new series points to."""
     if _is_plain(name) and _is_plain(description):
         return f'{{"name":"{name}","description":"{description}"}}'.encode("ascii")
     return _to_json({"name": name, "description": description})

@@ -33,8 +33,10 @@ from footplate.server.body_limit import BodyLimit
 from footplate.server.browser import AnswerHeaders, BrowserRules
 from footplate.server.gate import Gate, GateMiddleware
 from footplate.server.hub import Hub
+from footplate.server.mlflow.application import MlflowMiddleware
 from footplate.server.openapi import Router, describe, operation_id
 from footplate.server.page_files import PageFiles
+from footplate.server.refusals import refuse
 from footplate.server.responses import answer, answer_error
 from footplate.server.rights import Right
 from footplate.server.routes import routers
@@ -100,6 +102,7 @@ def create_app(
     app.add_exception_handler(RequestValidationError, _on_validation_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     # The middleware added last is the first that a request meets.
+    app.add_middleware(MlflowMiddleware, services=services)
     app.add_middleware(Guard, token=token, directory=services, browser=browser)
     app.add_middleware(BodyLimit, prefix=PREFIX)
     app.add_middleware(FaultMiddleware)
@@ -197,7 +200,7 @@ class FaultMiddleware:
         except Exception as error:
             if started:  # half a response is out: only closing the connection informs the client
                 raise
-            await answer_error(_explain(error, scope))(scope, receive, send)
+            await refuse(_explain(error, scope), scope)(scope, receive, send)
 
 
 def _explain(error: Exception, scope: Scope) -> FootplateError:

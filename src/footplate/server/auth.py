@@ -9,6 +9,8 @@ require (`rights`), and `authorization` checks whether the principal has it on t
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import hmac
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ from footplate.domain.access.people import ServerKeyView
 from footplate.errors import FootplateError, NotAllowed
 from footplate.server.browser import BrowserRules, SessionProof
 from footplate.server.peers import STATE, Peer, own_login
-from footplate.server.responses import answer_error
+from footplate.server.refusals import TRANSFERS, is_tracking, refuse
 from footplate.server.rights import Right
 from footplate.server.sign_in_limit import SignInLimit
 from footplate.services.access.identities import Identity, SessionHolder
@@ -149,7 +151,7 @@ class Guard:
                     send = self._watch_sign_in(scope, send)
                 scope["principal"] = await self._identify(scope)
             except FootplateError as error:
-                await answer_error(error)(scope, receive, send)
+                await refuse(error, scope)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 
@@ -166,6 +168,8 @@ class Guard:
     async def _identify(self, scope: Scope) -> Principal:
         if self._browser is not None and (principal := await self._identify_browser(self._browser, scope)):
             return principal
+        if str(scope["path"]).startswith(TRANSFERS):  # the handler checks the signature
+            return READER
         token = _bearer(scope)
         if self._is_signed(scope, self._token.decode() if self._token and await self._accepts_server_key() else None):
             return READER
@@ -199,8 +203,14 @@ class Guard:
         return None if holder is None else Principal(holder.run, holder.workspace)
 
     async def _identify_browser(self, rules: BrowserRules, scope: Scope) -> Principal | None:
-        """Return the principal of a request that a browser sends; None for one that proves itself otherwise."""
+        """Return the principal of a request that a browser sends; None for one that proves itself otherwise.
+
+        MLflow's clients send a token, which no page of another site can make a browser send.
+        """
         proof = rules.proof(scope)
+        if is_tracking(scope) and proof is None and (_bearer(scope) or str(scope["path"]).startswith(TRANSFERS)):
+            rules.check_origin(scope)
+            return None
         begins = _is_sign_in(scope) and not _bearer(scope)
         if not (rules.only_browsers or proof or begins):
             return None
@@ -281,4 +291,14 @@ def _bearer(scope: Scope) -> bytes:
             kind, _, token = bytes(value).partition(b" ")
             if kind.lower() == b"bearer":
                 return token.strip()
+            if kind.lower() == b"basic":
+                return _password(token)
     return b""
+
+
+def _password(credentials: bytes) -> bytes:
+    """Return the password of Basic authentication, which is a token; the name of the user means nothing."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2].strip()
+    except binascii.Error:
+        return b""

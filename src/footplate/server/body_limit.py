@@ -14,7 +14,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from footplate.errors import InvalidInput, Unavailable
-from footplate.server.responses import answer_error
+from footplate.server.refusals import TRACKING, TRANSFERS, refuse
 
 LARGEST_BODY = 16 << 20
 """Twice as much as our own clients send at once: 8 MiB of a file in a datastore, 1 MiB of a log."""
@@ -31,7 +31,8 @@ class BodyLimit:
 
     def __init__(self, app: ASGIApp, prefix: str, largest: int = LARGEST_BODY, total: int = ALL_BODIES) -> None:
         self._app = app
-        self._streamed = re.compile(re.escape(prefix) + r"/blobs/[^/]+")
+        artifacts = rf"{TRACKING}.*/mlflow-artifacts/artifacts/.*|{TRANSFERS}.*"
+        self._streamed = re.compile(rf"{re.escape(prefix)}/blobs/[^/]+|{artifacts}", re.DOTALL)
         self._largest = largest
         self._memory = Memory(total)
 
@@ -41,7 +42,7 @@ class BodyLimit:
             return
         length = _length(scope, self._largest)
         if length > self._largest:
-            await answer_error(self._too_large())(scope, receive, send)
+            await refuse(self._too_large(), scope)(scope, receive, send)
             return
         body = _Body(receive, length, self._largest, self._memory, self._too_large)
         try:

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from footplate.errors import Unavailable
 from footplate.server.hub import stopping
-from footplate.server.responses import answer_error
+from footplate.server.refusals import refuse
 
 
 class Gate:
@@ -45,13 +45,13 @@ class GateMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         gate = self._gate
         if not gate.open:
-            await answer_error(stopping())(scope, receive, send)
+            await refuse(stopping(), scope)(scope, receive, send)
             return
         is_long_poll = b"wait=" in scope.get("query_string", b"")
         if gate.inside >= gate.most_waiting and is_long_poll and "/nodes/" not in scope.get("path", ""):
             hint = "wait less often, or raise the server's limit of open files"
             error = Unavailable(f"the server has {gate.inside} requests pending", hint)
-            await answer_error(error)(scope, receive, send)
+            await refuse(error, scope)(scope, receive, send)
             return
         gate.inside += 1
         try:

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from footplate.errors import NotAllowed
 from footplate.server.browser import PAGE_HEADERS, BrowserRules
+from footplate.server.refusals import TRACKING, TRANSFERS
 
 API = "/api/"
 _FOLDER = Path(__file__).parents[1] / "page"
@@ -55,7 +56,7 @@ class PageFiles:
         self._rules = rules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(API):
+        if scope["type"] != "http" or scope["path"].startswith((API, TRACKING, TRANSFERS)):
             await self._app(scope, receive, send)
             return
         try:

@@ -205,8 +205,7 @@ class _Serving:
             asyncio.get_running_loop().add_signal_handler(number, self._stop.set)
         await self._listen(None, _bind_unix(self._path))
         if self._door is not None:
-            token = server_token(self._options.home, self._options.token_file)
-            await self._listen(token, self._door, self._team_rules(self._door))
+            await self._listen(self._token(), self._door, self._team_rules(self._door))
         await self._open_page_again()
         os.replace(_aside(self._path), self._path)
         inode = _inode(self._path)
@@ -231,7 +230,10 @@ class _Serving:
         door.listen(PENDING)
 
     async def _serve_page(self, door: socket.socket, browser: BrowserRules) -> None:
-        await self._listen(None, door, browser)
+        await self._listen(self._token(), door, browser)  # browsers prove a session, MLflow's clients the token
+
+    def _token(self) -> str:
+        return server_token(self._options.home, self._options.token_file)
 
     def _team_rules(self, door: socket.socket) -> BrowserRules:
         host, port = door.getsockname()[:2]

@@ -9,6 +9,7 @@ Runs
     pipelines      the data of a step, and results that are reused
     story          lines of a run's story
     stacks         stack traces of running processes
+    tracking/      runs, points and searches of other trackers' clients
     metrics        journals in, series out
     files          artifacts and logs of runs
     telemetry/     pages of logs, searches, and what happened at a moment
@@ -86,6 +87,7 @@ from footplate.services.sweeps import SweepService
 from footplate.services.telemetry.moment import MomentService
 from footplate.services.telemetry.run_logs import LogService
 from footplate.services.topics import Publish
+from footplate.services.tracking.tracking_service import TrackingService
 from footplate.services.workspaces import WorkspaceService
 from footplate.storage import Storage
 
@@ -141,6 +143,7 @@ class Services:
         self.logs = LogService(store)
         self.moments = MomentService(store)
         self.metrics = MetricService(store, publish, self.orchestrator.groups.metrics_arrived)
+        self.tracking = TrackingService(store, self.runs, self.metrics, publish)
         self.models = ModelService(store)
         self._keeper, self.endpoints = self._make_endpoints(store, publish)
         self.secrets = SecretService(store)

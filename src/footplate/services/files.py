@@ -138,6 +138,12 @@ class FileService:
         self._publish(RunChanged(run))
         return stored, skipped
 
+    def remove(self, run: str, path: str) -> None:
+        """Remove a file, or all files of a folder, from a run. Their contents stay until nothing refers to them."""
+        self._store.runs.record(run)
+        self._store.files.remove(run, path)
+        self._publish(RunChanged(run))
+
     def save_checkpoints(self, run: str, node: int, files: list[FileView], attempt: int) -> list[str]:
         """Replace the saved checkpoints of a node by these, whose blobs are in the store, all at once.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from footplate.domain.replies import CurveBuckets, CurveView, LoggedPoint, MetricSeries, MetricSummary, SeriesGrid
+from footplate.domain.runs.tracking import NewPoint
 from footplate.errors import NotFound
 from footplate.services.topics import MetricsArrived, Publish
 from footplate.storage import RunQuery, Storage
@@ -48,6 +49,12 @@ class MetricService:
         self._publish(MetricsArrived(run))
         self._on_append(run)
         return size
+
+    def add_points(self, run: str, points: Sequence[NewPoint]) -> None:
+        """Add points that did not arrive as a journal."""
+        self._store.metrics.add_points(run, points)
+        self._publish(MetricsArrived(run))
+        self._on_append(run)
 
     def read(self, run: str, name: str | None, system: bool, recursive: bool) -> dict[str, list[MetricSeries]]:
         runs = [run, *self._descendants(run)] if recursive else [run]

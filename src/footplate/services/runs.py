@@ -52,12 +52,13 @@ class RunService:
 
     def submit(
         self, workspace: str, run: str, spec: RunSpec, created_by: str, submitter: str | None = None,
-        lock: str | None = None, person: str | None = None,
+        lock: str | None = None, person: str | None = None, created: float | None = None,
     ) -> None:  # fmt: skip
         """Check everything that can be checked now, then insert once. The same request again changes nothing.
 
         `submitter` is the run that submits it, if any. `lock` is what the environment of the spec has been resolved to;
         a run whose lock is known need not wait for that. `person` owns the run; None is the owner of the server.
+        `created` is the time at which its client created it.
         """
         check_run_id(run)
         spec, logins = extract_run_logins(spec)
@@ -68,7 +69,8 @@ class RunService:
             self._limits.check_submission(submitter, spec, logins)
         self._store.logins.put(logins.by_address)
         warnings = self._warnings(workspace, spec)
-        record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=time.time(), warnings=warnings)
+        created = time.time() if created is None else created
+        record = RunRecord(run, workspace, spec, Stage.ACCEPTED, created=created, warnings=warnings)
         first: list[events.Event] = [events.RunSubmitted(created_by)]
         if kind_of(spec).has_nodes and (lock := spec.lock or lock):
             first.append(events.EnvironmentLocked(lock, self._store.locks.get(lock).warnings))
@@ -225,6 +227,14 @@ class RunService:
         """Restart a run that failed or was canceled; `attempt` is the number of the new attempt."""
         self._orchestrator.tell(run, events.RunRestarted(attempt, by, reason))
         return self.view(run)
+
+    def report_status(self, run: str, status: str | None, ended: float | None = None) -> None:
+        """Set the status of an interactive run as its client reports it. One with nodes or a controller keeps its own.
+
+        `status` is Running, Completed, Failed or Canceled; None changes the time of the end only.
+        """
+        if "StatusReported" in kind_of(self._store.runs.record(run).spec).admits:
+            self._orchestrator.tell(run, events.StatusReported(status, ended))
 
     def complete(self, run: str) -> RunView:
         self._orchestrator.tell(run, events.RunCompleted())

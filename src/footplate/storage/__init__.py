@@ -8,6 +8,7 @@ SQL, a row or the path of a file. Every error that leaves it is ours (`database_
 - `run_files`, `logs`: files of runs, and logs as they grow.
 - `object_records`: blobs whose content is in an object store.
 - `series/`: metric journals and their summaries.
+- `tracking/`: runs as other trackers search and log them, logged models and names of registered models.
 - `models`, `datasets`, `datastores`, `lineage`, `registry`: everything that is registered.
 - `secrets`: everything that is kept encrypted.
 - `access/`: people, roles, tokens, sessions, and the audit log.

@@ -121,6 +121,15 @@ class RunFiles:
                 connection.execute(insert(files), rows)
         return [file.path for file in new if file.path in other_paths]
 
+    def remove(self, run: str, path: str) -> None:
+        """Remove a file, or all files below a folder; the empty path stands for all files."""
+        c = files.c
+        with self._database.write() as connection:
+            where = [c.run == self._keys.of(run, connection).key]
+            if path:
+                where.append(or_(c.path == path, _match_below(path)))
+            connection.execute(delete(files).where(*where))
+
 
 def _match_below(folder: str) -> ColumnElement[bool]:
     return and_(files.c.path >= f"{folder}/", files.c.path <= f"{folder}/" + "\udcff" * LONGEST_PATH)

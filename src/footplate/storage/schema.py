@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from footplate.storage.column_types import Json, Path, SafeText, key
 
-HEAD = "0017"
+HEAD = "0018"
 
 HEAD_CHARACTERS = 200
 """How much of a label's value is indexed: PostgreSQL refuses index entries larger than a third of a page."""
@@ -75,6 +75,7 @@ experiments = Table(
     Column("archived", Double),
     Column("tags", Json, nullable=False),
     Column("last_number", Integer, nullable=False),
+    Column("updated", Double),
     UniqueConstraint("workspace", "name"),
 )
 
@@ -124,6 +125,7 @@ runs = Table(
     Index("runs_by_type", "experiment", "type", "parent", "key"),
     Index("runs_by_start", "workspace", "started", "key"),
     Index("runs_by_end", "workspace", "ended", "key"),
+    Index("runs_of_experiment_by_start", "experiment", "started", "id"),
     Index("runs_by_stage", "stage", "workspace", "target", "ended"),
 )
 
@@ -199,10 +201,52 @@ series = Table(
     Column("rank", Double),  # `last` as a number to sort by; NULL for NaN and for anything that is not a number
     Column("min", Double),
     Column("max", Double),
+    Column("last_step", Double),
     Index("series_of_experiment", "experiment", "name", "rank", "run"),
     Index("series_by_name", "name", "rank", "run"),
     Index("series_by_min", "name", "min", "run"),
     Index("series_by_max", "name", "max", "run"),
+)
+
+run_inputs = Table(
+    "run_inputs",
+    metadata,
+    Column("run", key(), ForeignKey("runs.key"), primary_key=True, autoincrement=False),
+    Column("kind", SafeText, primary_key=True),  # dataset, model, or output: a model that the run made
+    Column("name", SafeText, primary_key=True),  # of a dataset; otherwise the id of the model
+    Column("digest", SafeText, primary_key=True),  # of a dataset; otherwise empty
+    Column("place", Integer, nullable=False),  # the order in which they were logged
+    Column("experiment", key(), nullable=False),
+    Column("context", SafeText),  # what a dataset is for, such as train
+    Column("details", Json, nullable=False),
+    Index("run_inputs_of_experiment", "experiment", "kind", "name", "run"),
+)
+
+logged_models = Table(
+    "logged_models",
+    metadata,
+    Column("id", SafeText, primary_key=True),
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), nullable=False),
+    Column("experiment", SafeText, nullable=False),  # its id
+    Column("run", SafeText),  # that made it; it may be gone
+    Column("host", SafeText),  # the run that keeps its files
+    Column("name", SafeText, nullable=False),
+    Column("created", Double, nullable=False),
+    Column("updated", Double, nullable=False),
+    Column("deleted", Double),
+    Column("details", Json, nullable=False),  # status, type, tags, parameters and metrics
+    Index("logged_models_of_experiment", "experiment", "created"),
+)
+
+registered_models = Table(
+    "registered_models",
+    metadata,
+    Column("workspace", SafeText, ForeignKey("workspaces.id"), primary_key=True),
+    Column("name", SafeText, primary_key=True),
+    Column("created", Double, nullable=False),
+    Column("updated", Double, nullable=False),
+    Column("description", SafeText),
+    Column("tags", Json, nullable=False),
 )
 
 models = Table(

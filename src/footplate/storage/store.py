@@ -27,6 +27,10 @@ from footplate.storage.run_keys import RunKeys
 from footplate.storage.runs import Runs
 from footplate.storage.secrets import LoginFile, Seal, Secrets
 from footplate.storage.series.metrics import Metrics
+from footplate.storage.tracking.labels import RunLabels
+from footplate.storage.tracking.logged_models import LoggedModels
+from footplate.storage.tracking.registered_models import RegisteredModels
+from footplate.storage.tracking.tracked_runs import TrackedRuns
 from footplate.storage.upkeep.deletion import RunDeletion, WorkspaceDeletion
 from footplate.storage.workspaces import Experiments, Workspaces
 
@@ -42,6 +46,10 @@ class Storage:
         self.experiments = Experiments(database)
         self.runs = Runs(database, keys)
         self.run_fields = RunFields(database)
+        self.run_labels = RunLabels(database, keys)
+        self.tracked_runs = TrackedRuns(database, keys)
+        self.logged_models = LoggedModels(database)
+        self.registered_models = RegisteredModels(database)
         self.files = RunFiles(database, keys)
         self.logs = Logs(home, keys)
         self.log_reader = LogReader(self.logs)

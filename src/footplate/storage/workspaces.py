@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import time
 import uuid
 from typing import Any
 
@@ -117,7 +118,20 @@ class Experiments:
             changes: dict[str, Any] = {"tags": {k: v for k, v in merged.items() if k not in remove_tags}}
             if archived is not None:
                 changes["archived"] = None if archived is False else float(archived)
+                changes["updated"] = time.time()
             connection.execute(update(experiments).where(experiments.c.key == row.key).values(**changes))
+
+    def rename(self, id: str, name: str, now: float) -> None:
+        """Rename an experiment. A name that exists in the workspace is a Conflict."""
+        c = experiments.c
+        with self._database.write() as connection:
+            row = _row(connection, id, lock=True)
+            if name == row.name:
+                return
+            other = connection.execute(select(c.key).where(c.workspace == row.workspace, c.name == name)).first()
+            if other is not None:
+                raise Conflict(f"experiment {name!r} exists", "choose another name")
+            connection.execute(update(experiments).where(c.key == row.key).values(name=name, updated=now))
 
     def delete(self, id: str) -> None:
         with self._database.write() as connection:
@@ -164,4 +178,4 @@ def _row(connection: Connection, id: str, lock: bool = False) -> Row[Any]:
 
 
 def _view(row: Row[Any]) -> ExperimentView:
-    return ExperimentView(row.id, row.workspace, row.name, row.created, row.archived, row.tags)
+    return ExperimentView(row.id, row.workspace, row.name, row.created, row.archived, row.tags, row.updated)

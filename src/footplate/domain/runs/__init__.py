@@ -11,6 +11,7 @@ root_cause         failures that are consequences of other failures
 restarts           restart policy, backoff and further attempts
 run_diff           the differences between two runs
 parameters         the parameters of a run, read from the arguments of its script
+tracking           what clients of other trackers log and search
 run_filter         the language in which users select runs: its words, `parse` and `render`
 controllers        the seam between a group and its controller
 child_groups       the controller of groups that complete with their children

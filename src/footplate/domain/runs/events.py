@@ -168,6 +168,17 @@ class EngineEnded(Event):
 
 
 @dataclass(frozen=True)
+class StatusReported(Event):
+    """The client of an interactive run set its status, as MLflow's clients do: in any order, also after the end.
+
+    `status` is Running, Completed, Failed or Canceled; None leaves it. So does None for `ended`, the time of the end.
+    """
+
+    status: Optional[str] = None
+    ended: Optional[float] = None
+
+
+@dataclass(frozen=True)
 class RunFailed(Event):
     """The run failed outside its nodes: the environment, the launch, the time limit, or at the user's request."""
 
@@ -364,6 +375,7 @@ def describe(event: Event) -> str:
         RunFailed: lambda e: e.cause.message,
         RunCancelRequested: lambda e: f"cancel requested by {who_and_why(e)}",
         RunCompleted: lambda e: "completed by its client",
+        StatusReported: lambda e: f"reported as {e.status} by its client" if e.status else "its client set its end",
         RunRestarted: lambda e: f"restart requested by {who_and_why(e)}",
         WakeTimeReached: lambda e: "the pause is over",
         GroupScaled: lambda e: f"{e.replicas} replica{'' if e.replicas == 1 else 's'} requested",

@@ -105,7 +105,7 @@ def resume(record: RunRecord) -> Tuple[Effect, ...]:
 _AFTER_THE_END = frozenset({
     "RunCancelRequested", "WarningAdded", "NodesLaunched", "NodeFinished", "RankFailed", "NodeExited",
     "NodeWorkersFinished", "NodeLost", "NodeVanished", "AgentsMissing", "EngineEnded", "RunRestarted",
-    "WakeTimeReached",
+    "WakeTimeReached", "StatusReported",
 })  # fmt: skip
 """Events that an ended run accepts: canceling again, or a late report of a node, is not an error."""
 
@@ -197,6 +197,27 @@ def _on_run_completed(record: RunRecord, event: events.RunCompleted, now: float)
     return decide(record, Outcome("completed"), now)
 
 
+_REPORTED = {"Completed": "completed", "Failed": "failed", "Canceled": "canceled"}
+
+
+def _on_status_reported(record: RunRecord, event: events.StatusReported, now: float) -> Decision:
+    begun = replace(record, started=now if record.started is None else record.started)
+    effects: Tuple[Effect, ...] = ()
+    if event.status == "Running":
+        after = replace(begun, stage=Stage.RUNNING, outcome=None, ended=None)
+    elif event.status is None:
+        is_fixed = record.outcome is None or event.ended is None
+        after = record if is_fixed else replace(record, ended=event.ended)
+    else:
+        kind = _REPORTED[event.status]
+        cause = None if kind == "completed" else Cause(kind, f"its client reported it as {event.status}")
+        ended = now if record.ended is None else record.ended
+        ended = ended if event.ended is None else event.ended
+        after = replace(begun, stage=Stage.ENDED, outcome=Outcome(kind, cause), ended=ended)
+        effects = () if record.stage is Stage.ENDED else (events.ForgetNodes(),)
+    return (record, ()) if after == record else (after, effects)
+
+
 def _on_run_restarted(record: RunRecord, event: events.RunRestarted, now: float) -> Decision:
     if event.attempt <= record.attempt:
         return record, ()  # this attempt exists
@@ -249,6 +270,7 @@ _HANDLERS: Dict[type, Callable[[RunRecord, Any, float], Decision]] = {
     events.RunFailed: _on_run_failed,
     events.RunCancelRequested: _on_cancel_requested,
     events.RunCompleted: _on_run_completed,
+    events.StatusReported: _on_status_reported,
     events.RunRestarted: _on_run_restarted,
     events.WakeTimeReached: _on_wake_time_reached,
     events.WarningAdded: _on_warning_added,

@@ -58,7 +58,7 @@ _KINDS = (
     RunKind(
         INTERACTIVE,
         ended_by="client",
-        admits=_ALWAYS | {"RunCompleted"},
+        admits=_ALWAYS | {"RunCompleted", "StatusReported"},
         children=frozenset({JOB, INTERACTIVE, GROUP}),
         refusals={
             "RunRestarted": (

@@ -106,7 +106,7 @@ def find(connection: Connection, query: RunQuery, rare: int = RARE) -> tuple[lis
     if scope is None:
         return [], None
     filters = _filters(query, scope)
-    few = _rarest(connection, [*filters, *([scope.own] if query.order != "created" else [])], rare)
+    few = rarest(connection, [*filters, *([scope.own] if query.order != "created" else [])], rare)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
     if few is not None:
         positions = _sort(connection, query, order, [*conditions, runs.c.key.in_(few)], after)
@@ -125,7 +125,7 @@ def matching(connection: Connection, query: RunQuery, rare: int = RARE) -> list[
     if scope is None:
         return None
     filters = _filters(query, scope)
-    few = _rarest(connection, filters, rare)
+    few = rarest(connection, filters, rare)
     conditions = [*scope.conditions, *(f.holds for f in filters)]
     return conditions if few is None else [*conditions, runs.c.key.in_(few)]
 
@@ -360,7 +360,7 @@ def _below(workspace: str, ancestor: int) -> Select[Any]:
     return select(tree.c.key)
 
 
-def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[int] | None:
+def rarest(connection: Connection, filters: list[Filter], rare: int) -> list[int] | None:
     """Return the runs of the filter with the fewest matches, or None when all are common."""
     counted: list[tuple[int, Select[Any]]] = []
     for candidate in filters:
@@ -372,8 +372,8 @@ def _rarest(connection: Connection, filters: list[Filter], rare: int) -> list[in
             counted.append((count, candidate.entries))
     if not counted:
         return None
-    _, rarest = min(counted, key=lambda pair: pair[0])
-    return list(connection.execute(rarest).scalars().all())
+    _, fewest = min(counted, key=lambda pair: pair[0])
+    return list(connection.execute(fewest).scalars().all())
 
 
 # ── Input and cursors ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -58,6 +58,13 @@ class Column:
         steps = (None if step != step else step for step in self.steps)
         return [list(point) for point in zip(self.times, steps, self.values, strict=True)]
 
+    def numbered(self) -> list[tuple[float, float, float]]:
+        """Return the points with steps; a point without one has its position."""
+        if any(step != step for step in self.steps):
+            steps = [float(at) if step != step else step for at, step in enumerate(self.steps)]
+            return list(zip(self.times, steps, self.values, strict=True))
+        return list(zip(self.times, self.steps, self.values, strict=True))
+
 
 class _Writer:
     """How far a writer's journal was decoded, and its columns."""
@@ -151,12 +158,28 @@ class RecentCurves:
     ) -> dict[K, JoinedCurve]:
         entry = self._entry(run)
         with entry.lock:
-            for name in writers:
-                writer = entry.writers.setdefault(name, _Writer(self._file_of(run, name)))
-                entry.points += writer.advance()
+            self._advance(run, entry, writers)
             curves = select(entry.writers)
         self._forget_others(run)
         return {key: joined for key, joined in curves.items() if joined is not None}
+
+    def points(self, run: str, writers: Iterable[str], name: str) -> list[tuple[float, float, float]]:
+        """Return all points of a metric as (time, step, value), of each writer in the order logged."""
+        entry = self._entry(run)
+        points: list[tuple[float, float, float]] = []
+        with entry.lock:
+            self._advance(run, entry, writers)
+            for writer in entry.writers.values():
+                column = writer.columns.get(name)
+                if column is not None:
+                    points += column.numbered()
+        self._forget_others(run)
+        return points
+
+    def _advance(self, run: str, entry: _Run, writers: Iterable[str]) -> None:
+        for name in writers:
+            writer = entry.writers.setdefault(name, _Writer(self._file_of(run, name)))
+            entry.points += writer.advance()
 
     def forget(self, run: str) -> None:
         with self._guard:

@@ -20,6 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, Executable, RowMapping, bindparam, delete, func, select, update
 
 from footplate.domain.records import Stage
+from footplate.domain.runs.tracking import NewPoint
 from footplate.errors import Broken, InvalidInput
 from footplate.job.journal_format import SLOT, attempt_of
 from footplate.storage.database import Database
@@ -31,6 +32,7 @@ from footplate.storage.series.append_files import KeyedLocks
 from footplate.storage.series.attempts import extent, join
 from footplate.storage.series.curves import JoinedCurve, RecentCurves
 from footplate.storage.series.journals import JournalDecoder, Journals, StoredJournal
+from footplate.storage.series.points import WRITER, PointJournals
 from footplate.storage.series.summaries import WORDS, SeriesSummary, merge, series_name, summarize
 
 log = logging.getLogger(__name__)
@@ -58,7 +60,8 @@ class Metrics:
         self._keys = keys
         self._locks = KeyedLocks()
         self._journals = Journals(database)
-        self._curves = RecentCurves(lambda run, writer: self._file(run, writer, "slots"))
+        self._curves = RecentCurves(self._slots)
+        self._points = PointJournals(self._slots)
 
     # ── Write ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -69,6 +72,8 @@ class Metrics:
         """
         if stream not in ("slots", "text"):
             raise InvalidInput(f"a journal has no stream {stream!r}", "use 'slots' or 'text'")
+        if writer == WRITER:
+            raise InvalidInput(f"the server itself writes the journal {writer!r}", "use another name")
         key = self._keys.of(run)
         with self._locks.hold(run):
             journal = self._journals.get(key.key, check_writer(writer), system)
@@ -76,6 +81,21 @@ class Metrics:
             if stream == "slots":
                 self._ingest(run, key, journal, size)
             return size
+
+    def add_points(self, run: str, points: Iterable[NewPoint]) -> None:
+        """Add points that did not arrive as a journal. Points that the run has are skipped."""
+        key = self._keys.of(run)
+        with self._locks.hold(run):
+            stored = self._journals.get(key.key, WRITER, False)
+            journal = self._points.take(run)
+            text, slots = journal.encode(points)
+            if text:
+                file = self._file(run, WRITER, "text")
+                journal.text_size = append_files.append(file, journal.text_size, text)
+            if slots:
+                journal.size = append_files.append(self._slots(run, WRITER), journal.size, slots)
+            self._points.keep(run, journal)
+            self._ingest(run, key, stored, journal.size)
 
     def catch_up(self) -> None:
         """Ingest everything that a killed server had written and not ingested. Called when the store is opened."""
@@ -125,12 +145,15 @@ class Metrics:
             connection.execute(nothing)
         for journal in self._journals.of_run(key.key):
             self._journals.forget(key.key, journal.writer)
+        self._points.forget(run)
         self._curves.forget(run)
         self._catch_up(run)
 
-    def forget(self, keys: Set[int]) -> None:
-        """Forget deleted runs: another run may get the key of one."""
+    def forget(self, keys: Set[int], ids: Iterable[str]) -> None:
+        """Forget deleted runs: another run may get the key or the id of one."""
         self._journals.forget_runs(keys)
+        for run in ids:
+            self._points.forget(run)
 
     def _check(self, run: str, journal: StoredJournal) -> None:
         """Raise Broken if less is left of a journal than was ingested."""
@@ -173,8 +196,9 @@ class Metrics:
             self._database.hold(connection, runs.c.key, key.key)  # writers of one run share its series
             names = {series_name(name) for name, _ in columns}
             old = _summaries(connection, key.key, before.system, names)
-            new = summarize(columns, {name: summary.kind for name, summary in old.items()})
-            merged = {name: merge(old[name], piece) if name in old else piece for name, piece in new.items()}
+            by_step = before.writer == WRITER
+            new = summarize(columns, {name: summary.kind for name, summary in old.items()}, by_step)
+            merged = {name: merge(old[name], piece, by_step) if name in old else piece for name, piece in new.items()}
             self._save(connection, key, before.system, merged, fresh=[name for name in new if name not in old])
         return True
 
@@ -248,6 +272,11 @@ class Metrics:
     def _writers(self, run: str, system: bool) -> builtins.list[str]:
         return [journal.writer for journal in self._catch_up(run) if journal.system == system]
 
+    def points(self, run: str, name: str) -> builtins.list[tuple[float, float, float]]:
+        """Return the numbers of a metric as (time, step, value). A point without a step has its position."""
+        writers = [journal.writer for journal in self._catch_up(run) if not journal.system]
+        return self._curves.points(run, writers, name)
+
     def summary(self, run: str) -> builtins.list[dict[str, Any]]:
         """Return `{name, kind, system, count, last, min, max, dropped}` for each series, in the order first logged."""
         writers = self._catch_up(run)
@@ -282,8 +311,11 @@ class Metrics:
     def _file(self, run: str, writer: str, stream: str) -> Path:
         return self._runs / run / "journals" / f"{writer}.{stream}"
 
+    def _slots(self, run: str, writer: str) -> Path:
+        return self._file(run, writer, "slots")
+
     def _size(self, run: str, writer: str) -> int:
-        return append_files.size_of(self._file(run, writer, "slots"))
+        return append_files.size_of(self._slots(run, writer))
 
 
 # ── Series ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -36,6 +36,7 @@ class SeriesSummary:
     count: int
     last: Any = None  # scalars only
     last_time: float = 0.0
+    last_step: float | None = None
     rank: float | None = None
     min: float | None = None
     max: float | None = None
@@ -43,24 +44,28 @@ class SeriesSummary:
 
 
 def summarize(
-    columns: Mapping[tuple[str, int], journal_format.MetricColumn], kinds: Mapping[str, str]
+    columns: Mapping[tuple[str, int], journal_format.MetricColumn], kinds: Mapping[str, str], by_step: bool = False
 ) -> dict[str, SeriesSummary]:
-    """Return one summary for each name, in the order of their first points. `kinds`: decided by earlier pieces."""
+    """Return one summary for each name, in the order of their first points. `kinds`: decided by earlier pieces.
+
+    `by_step`: the last point is that of the highest step, then time, then value, as for MLflow.
+    """
     summaries: dict[str, SeriesSummary] = {}
     for (raw, number), column in columns.items():
         name = series_name(raw)
         kind = WORDS[number]
-        piece = _of_column(kind, column)
+        piece = _of_column(kind, column, by_step)
         decided = kinds.get(name) or (summaries[name].kind if name in summaries else kind)
         if kind != decided:
             piece = SeriesSummary(decided, 0, last_time=-math.inf, dropped=piece.count)
-        summaries[name] = merge(summaries[name], piece) if name in summaries else piece
+        summaries[name] = merge(summaries[name], piece, by_step) if name in summaries else piece
     return summaries
 
 
-def merge(old: SeriesSummary, new: SeriesSummary) -> SeriesSummary:
+def merge(old: SeriesSummary, new: SeriesSummary, by_step: bool = False) -> SeriesSummary:
     """Merge two summaries; the later of the two last points stays the last."""
-    last = new if new.count and (new.last_time >= old.last_time or not old.count) else old
+    is_later = _place(new) >= _place(old) if by_step else new.last_time >= old.last_time
+    last = new if new.count and (is_later or not old.count) else old
     return replace(
         last,
         kind=old.kind,
@@ -76,23 +81,36 @@ def series_name(raw: str) -> str:
     return raw.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:_LONGEST_NAME]
 
 
-def _of_column(kind: str, column: journal_format.MetricColumn) -> SeriesSummary:
-    when = column.times[-1]
+def _of_column(kind: str, column: journal_format.MetricColumn, by_step: bool) -> SeriesSummary:
+    at = max(range(len(column.times)), key=lambda at: _order(column, at)) if by_step else -1
+    when = column.times[at]
     when = when if when == when else 0.0
     if kind != "scalar":
         return SeriesSummary(kind, len(column.values), last_time=when)
     numbers = comparable(column.values)
-    last = column.values[-1]
+    last = column.values[at]
     rank = comparable([last])
     return SeriesSummary(
         kind,
         len(column.values),
         last[:_LONGEST_LAST] if isinstance(last, str) else last,
         when,
+        column.steps[at],
         rank[0] if rank else None,
         min(numbers) if numbers else None,
         max(numbers) if numbers else None,
     )
+
+
+def _order(column: journal_format.MetricColumn, at: int) -> tuple[float, float, float]:
+    step, value = column.steps[at], column.values[at]
+    return -math.inf if step is None else step, column.times[at], value if value == value else -math.inf
+
+
+def _place(summary: SeriesSummary) -> tuple[float, float, float]:
+    step, last = summary.last_step, summary.last
+    value = last if isinstance(last, (int, float)) and last == last else -math.inf
+    return -math.inf if step is None else step, summary.last_time, value
 
 
 def comparable(values: Sequence[Any]) -> list[float]:

@@ -30,11 +30,14 @@ from footplate.storage.schema import (
     experiments,
     files,
     journals,
+    logged_models,
     model_datasets,
     model_versions,
     models,
+    registered_models,
     roles,
     run_datasets,
+    run_inputs,
     run_labels,
     run_specs,
     runs,
@@ -47,10 +50,11 @@ from footplate.storage.schema import (
 from footplate.storage.series.metrics import Metrics
 
 _BATCH = 500
-_OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_specs)
+_OF_RUNS = (series, journals, files, run_labels, story, run_datasets, run_inputs, run_specs)
 _OF_WORKSPACES = (
-    models, model_versions, datasets, dataset_versions, environments, environment_labels, computes, secrets, datastores,
-    default_datastores, experiments, roles, saved_views,
+    models, model_versions, registered_models, logged_models, datasets, dataset_versions,
+    environments, environment_labels, computes, secrets, datastores, default_datastores, experiments,
+    roles, saved_views,
 )  # fmt: skip
 
 
@@ -77,7 +81,7 @@ class RunDeletion:
                 for table in _OF_RUNS:
                     connection.execute(delete(table).where(table.c.run.in_(keys)))
                 connection.execute(delete(runs).where(runs.c.key.in_(keys)))
-        self._metrics.forget({row.key for row in family})
+        self._metrics.forget({row.key for row in family}, ids)
         for id in ids:
             shutil.rmtree(self._folder / id, ignore_errors=True)
         return ids
