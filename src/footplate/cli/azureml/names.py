@@ -21,7 +21,9 @@ from typing import Any
 
 from footplate import sdk
 from footplate.sdk.exceptions import AzureMLException
-from footplate.sdk.pipelines import pipeline_run  # noqa: F401  # `Experiment.submit` may return its classes
+
+# `Experiment.submit` may return the classes of this module.
+from footplate.sdk.pipelines import pipeline_run  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from footplate.sdk.run import Run
 from footplate.sdk.unsupported import PARTS
 from footplate.sdk.values.checked_attributes import nearest

@@ -1,4 +1,4 @@
-"""Evaluation of filter expressions (`domain.tables.expressions`) on the arrays of a batch.
+"""Evaluation of filter expressions (`domain.tables`) on the arrays of a batch.
 
 Missing values behave as in pandas: a comparison with one is false (and `!=` is true), so exactly one of an expression
 and its negation keeps a row. NaN is a missing value.
