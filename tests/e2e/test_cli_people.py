@@ -99,6 +99,11 @@ def test_a_person_changes_no_run_of_the_owner(owner: Machine, anna: Machine) -> 
     assert (entry["who"], entry["action"], entry["status"]) == ("anna", "change_run", 403)
 
 
+def test_a_person_is_led_to_the_sign_in_of_the_page(anna: Machine, server: TeamServer) -> None:
+    refused = anna.run("ui", "--no-browser", code=1).stderr
+    assert f"open {server.address}/sign-in" in refused and "footplate tokens create browser" in refused
+
+
 def test_a_revoked_token_is_refused_at_once(owner: Machine, anna: Machine, server: TeamServer, tmp_path: Path) -> None:
     new = anna.json("tokens", "create", "ci", "--read-only")
     reader = Machine(tmp_path)

@@ -14,6 +14,7 @@ from footplate.cli.main import Command
 from footplate.client import home as homes
 from footplate.client import launcher
 from footplate.domain.replies import PageLink
+from footplate.sdk.exceptions import AuthenticationException, UserErrorException
 from footplate.sdk.session import open_session
 
 
@@ -26,7 +27,15 @@ def ui(no_browser: bool, as_json: bool) -> None:
     The printed link works once, for ten minutes; the browser stays signed in for thirty days.
     """
     endpoint = server_of_folder() or launcher.ensure_server(homes.home_folder())
-    link = open_session(endpoint).api.sessions.open_page()
+    session = open_session(endpoint)
+    try:
+        link = session.api.sessions.open_page()
+    except AuthenticationException as error:
+        raise UserErrorException(
+            "only the owner of the server opens the page by a link",
+            error,
+            hint=f"open {session.info.page}/sign-in, with a token of yours: footplate tokens create browser",
+        ) from None
     url = f"{link.address}/sign-in#{link.code}"
     if as_json:
         emit({"url": url, "address": link.address})
