@@ -178,6 +178,19 @@ def test_a_chart_zooms_and_is_saved(studio: Studio, opened: Callable[..., Page])
     assert len(rows) == 1 + 2 * 60
 
 
+def test_a_chart_is_smoothed_and_split_by_rank_by_the_server(studio: Studio, opened: Callable[..., Page]) -> None:
+    page = opened(studio.ranks, "charts", find="train/loss")
+    expect(chart(page, "train/loss").get_by_role("img")).to_be_visible()
+    with page.expect_response(lambda answer: "by_rank=true" in answer.url) as split:
+        page.get_by_role("checkbox", name="per rank").check()
+    assert [(curve["rank"], curve["total"]) for curve in split.value.json()["curves"]] == [(0, 60), (1, 60)]
+    with page.expect_response(lambda answer: "smooth=0.9" in answer.url) as smoothed:
+        page.get_by_label("smoothing").fill("0.9")
+    curve = smoothed.value.json()["curves"][0]
+    assert curve["value"][-1] > 1 / 60  # an average is above the last value of a falling curve
+    assert "ranks=true" in page.url and "smoothing=0.9" in page.url
+
+
 def test_a_million_points_are_those_of_the_journal(studio: Studio, opened: Callable[..., Page]) -> None:
     [logged] = ApiClient(connect()).metrics.read(studio.million, name="wave")[studio.million]
     values = [value for _, _, value in logged.points]
@@ -342,7 +355,7 @@ def test_every_part_is_accessible_and_fits_a_phone(
 ) -> None:
     axe = (ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
     parts = {
-        "overview": "Why it failed", "charts": "train/loss", "logs": "rank 0 step 59", "hardware": "Node 0",
+        "overview": "Why it failed", "charts": "4 charts", "logs": "rank 0 step 59", "hardware": "Node 0",
         "files": "table.csv", "code": "train.py", "environment": "(interpreter)", "story": "submitted by",
     }  # fmt: skip
     for tab, text in parts.items():

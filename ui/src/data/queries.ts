@@ -55,14 +55,17 @@ export interface SeriesRequest {
   high?: number;
   pixels: number;
   system?: boolean;
+  /** The weight of a moving average over all points. */
+  smooth?: number;
+  byRank?: boolean;
 }
 
 export function series(workspace: string, request: SeriesRequest) {
-  const { runs: chosen, names, axis, low, high, pixels, system } = request;
+  const { runs: chosen, names, axis, low, high, pixels, system, smooth, byRank } = request;
   return queryOptions({
-    queryKey: ["series", workspace, chosen, names, axis, low ?? null, high ?? null, pixels, system ?? false],
+    queryKey: ["series", workspace, chosen, names, axis, low ?? null, high ?? null, pixels, system ?? false, smooth ?? 0, byRank ?? false],
     queryFn: async (): Promise<SeriesGrid> => {
-      const query = { run: chosen, name: names, axis, low, high, pixels, system };
+      const query = { run: chosen, name: names, axis, low, high, pixels, system, smooth: smooth || undefined, by_rank: byRank || undefined };
       return (await getSeries({ path: { workspace }, query })).data;
     },
     enabled: chosen.length > 0 && names.length > 0,

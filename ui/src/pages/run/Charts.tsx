@@ -16,7 +16,7 @@ export function Charts(part: RunPart) {
   const count = search.find ? `${shown} of ${counted(names.length, "chart")}` : counted(names.length, "chart");
   return (
     <div className="page">
-      <ChartTools search={search} change={change} count={count} hasRanks={false} isHardware={false} />
+      <ChartTools search={search} change={change} count={count} hasRanks={(run.spec?.distribution?.kind ?? "none") !== "none"} isHardware={false} />
       {names.length === 0 && !isPending ? <p className="soft">Nothing was logged yet. Log a number with: run.log("loss", value)</p> : null}
       <ChartWall part={part} names={names} />
       <p className="soft">

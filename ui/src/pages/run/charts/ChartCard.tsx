@@ -23,7 +23,8 @@ export function ChartCard({ part, name, title = name, system = false, format }: 
   const axis = search.axis ?? "step";
   const range = search.low !== undefined && search.high !== undefined ? { low: search.low, high: search.high } : null;
   const smoothing = search.smoothing ?? 0;
-  const chart = useChart({ run: run.id, workspace, name, axis, range, smoothing, withoutOutliers: search.outliers ?? false, system });
+  const byRank = !system && (search.ranks ?? false);
+  const chart = useChart({ run: run.id, workspace, name, axis, range, smoothing, byRank, withoutOutliers: search.outliers ?? false, system });
   const moment = parseMoment(search.at);
   const pick = (x: number) => change({ at: momentText({ axis, x, name }) });
   const last = chart.columns?.[0].at(-1);

@@ -3,8 +3,9 @@ import { useMemo } from "react";
 import type { SeriesGrid } from "../../../api/types.gen";
 import { columnsOf } from "../../../data/curves";
 import { series } from "../../../data/queries";
-import { marksOf, problemsOf, rangeWithoutOutliers, stacked } from "../../../data/run/plotData";
+import { marksOf, problemsOf, rangeWithoutOutliers, rankLines, stacked } from "../../../data/run/plotData";
 import type { Axis } from "../../../data/run/search";
+import { colorOf } from "../../../parts/colors";
 import type { PlotLine, Range } from "../../../parts/plotOptions";
 
 export interface ChartRequest {
@@ -14,6 +15,7 @@ export interface ChartRequest {
   axis: Axis;
   range: Range | null;
   smoothing: number;
+  byRank: boolean;
   withoutOutliers: boolean;
   system: boolean;
 }
@@ -21,26 +23,31 @@ export interface ChartRequest {
 /** The data of one chart, as the server sums it up for so many pixels, and how it is drawn. */
 export function useChart(request: ChartRequest) {
   const { run, workspace, name, axis, range, system } = request;
-  const wanted = { runs: [run], names: [name], axis, low: range?.low, high: range?.high, pixels: 480, system };
+  const wanted = { runs: [run], names: [name], axis, low: range?.low, high: range?.high, pixels: 480, system, byRank: request.byRank };
   const raw = useQuery(series(workspace, wanted));
-  const grid = raw.data;
-  const { smoothing } = request;
-  const drawn = useMemo(() => draw(name, grid, smoothing), [name, grid, smoothing]);
+  const smoothed = useQuery({ ...series(workspace, { ...wanted, smooth: request.smoothing }), enabled: request.smoothing > 0 });
+  const behind = raw.data;
+  const front = request.smoothing > 0 ? smoothed.data : undefined;
+  const drawn = useMemo(() => draw(name, behind, front), [name, behind, front]);
   const yRange = useMemo(
     () => (request.withoutOutliers && drawn ? rangeWithoutOutliers(drawn.columns, range) : null),
     [drawn, range, request.withoutOutliers],
   );
-  return { ...drawn, yRange, error: raw.error, isStale: raw.isPlaceholderData, isPending: raw.isPending };
+  return { ...drawn, yRange, error: raw.error ?? smoothed.error, isStale: raw.isPlaceholderData, isPending: raw.isPending };
 }
 
-function draw(name: string, raw: SeriesGrid | undefined, smoothing: number) {
+function draw(name: string, raw: SeriesGrid | undefined, smoothed: SeriesGrid | undefined) {
   if (!raw || raw.curves.length === 0) return null;
-  const marks = marksOf(raw.curves[0]);
-  const problems = problemsOf(raw.curves);
-  const total = raw.curves.reduce((sum, curve) => sum + curve.total, 0);
-  const behind = columnsOf(raw, raw.curves);
+  const shown = smoothed ?? raw;
+  const facts = { marks: marksOf(raw.curves[0]), problems: problemsOf(raw.curves), total: raw.curves.reduce((sum, curve) => sum + curve.total, 0) };
+  const front = columnsOf(shown, shown.curves);
+  if (shown.curves.length > 1) {
+    const { columns, labels, band } = rankLines(front, shown.curves.map((curve, index) => curve.rank ?? index));
+    const lines = labels.map((label, index): PlotLine => ({ label, color: colorOf(index), isEdge: band !== null && index > 0 }));
+    return { ...facts, columns, lines, band: band ?? undefined };
+  }
   const lines: PlotLine[] = [{ label: name, color: "--c1" }];
-  if (smoothing === 0) return { columns: behind, lines, band: undefined, marks, problems, total };
-  const columns = stacked(columnsOf(raw, raw.curves, smoothing), behind);
-  return { columns, lines: [...lines, { label: "", color: "--c1", isFaint: true }], band: undefined, marks, problems, total };
+  if (!smoothed) return { ...facts, columns: front, lines, band: undefined };
+  const columns = stacked(front, columnsOf(raw, raw.curves));
+  return { ...facts, columns, lines: [...lines, { label: "", color: "--c1", isFaint: true }], band: undefined };
 }
