@@ -139,6 +139,7 @@ class StepRun(_StateNames):
         step_run.download_file("outputs/model.txt", "model.txt")
         model = step_run.register_model("classifier", "outputs/model.txt")
 
+
         def show(step_run: StepRun) -> None:
             print(step_run.get_output("prepared"), step_run.get_output_data("prepared").path_on_datastore)
     """
@@ -339,6 +340,7 @@ class PipelineRun(_StateNames):
         print(run.get_status(), [step_run.name for step_run in run.get_steps()])
         print(run.find_step_run("train.py")[0].get_stdout_log())
         again = PipelineRun.get(ws, run.id)
+
 
         def show(run: PipelineRun) -> None:
             print(run.get_pipeline_output("model").path_on_datastore)

@@ -278,9 +278,7 @@ class MpiStep(EstimatorStep):
         UserErrorException: There is no script.
 
     Example:
-        step = MpiStep(
-            name="train", source_directory="src", script_name="train.py", node_count=1, process_count_per_node=2
-        )
+        step = MpiStep("train", source_directory="src", script_name="train.py", process_count_per_node=2)
     """
 
     kind = "MpiStep"
