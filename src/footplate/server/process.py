@@ -219,6 +219,8 @@ class _Serving:
         app = create_app(
             self._services, self._hub, token, gate=self._gate, about=self._about, browser=browser, page=self._page
         )
+        if door.family != socket.AF_UNIX:  # asyncio sets it only for sockets that were made with a protocol number
+            door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         listener = Listener(app, door, self._pool)
         task = asyncio.ensure_future(listener.serve())
         self._listeners.append(listener)
