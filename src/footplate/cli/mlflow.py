@@ -18,7 +18,7 @@ from footplate.sdk.workspace import Workspace
 @click.command(cls=Command)
 @in_workspace_with_json
 def mlflow(workspace: Workspace, as_json: bool) -> None:
-    """Print the variables with which MLflow's clients log to this workspace.
+    """Print the address of a workspace for MLflow's clients.
 
     On a server of your own machine, this opens its port on 127.0.0.1. Everybody who has the token can use the server.
     """

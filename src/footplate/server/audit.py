@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 _DETAIL = "audit_detail"
 
-LOCAL = "local"
+SOCKET = "socket"
 """The source of requests on the server's own socket."""
 
 
@@ -64,4 +64,4 @@ def note_detail(request: Request, text: str) -> None:
 
 
 def source_of(request: Request) -> str:
-    return request.client.host if request.client else LOCAL
+    return request.client.host if request.client else SOCKET

@@ -282,7 +282,7 @@ def _is_sign_in(scope: Scope) -> bool:
 
 def _address(scope: Scope) -> str:
     """Return the address of the connection's other end. Headers such as X-Forwarded-For prove nothing."""
-    return str(scope["client"][0]) if scope["client"] else "local"
+    return str(scope["client"][0]) if scope["client"] else "socket"
 
 
 def _bearer(scope: Scope) -> bytes:

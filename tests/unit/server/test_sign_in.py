@@ -144,7 +144,7 @@ def test_the_audit_log_names_who_did_what_from_where(team):
     assert [(e["who"], e["action"], e["status"]) for e in entries] == [
         ("owner", "begin_session", 201), ("anna", "delete_workspace", 403), ("anna", "ensure_experiment", 200),
     ]  # fmt: skip
-    assert {e["source"] for e in entries} == {"local"} and entries[1]["workspace"] == team.workspace
+    assert {e["source"] for e in entries} == {"socket"} and entries[1]["workspace"] == team.workspace
     assert team.send("GET", "/audit", "key").json()["items"] == entries, "reading adds nothing"
 
 

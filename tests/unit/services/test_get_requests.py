@@ -40,6 +40,7 @@ def names(house: House, tmp_path: Path) -> dict[str, str]:
         services.nodes.report("holds", 0, event, None, None)
     run = "waits"
     services.files.add(run, [FileView("a.txt", 7, digest)], False)
+    services.files.append_log(run, "user_logs/std_log.txt", 0, b"text\n", False)
     journal = Journal(str(tmp_path / "journal"))
     journal.log("loss", 0.5)
     journal.close()
@@ -77,9 +78,23 @@ WITHOUT_SUBJECT = (
 )
 
 
+QUERIES = {
+    "/recent/": "age=60",
+    "/log-search/": "pattern=x",
+    "/moment": "time=1",
+    "/metrics/point": "name=loss&step=0",
+    "/runs/names": "kind=metrics",
+    "/runs/values": "field=status",
+    "/runs/groups": "by=status",
+}
+"""What requests cannot do without, by a part of their paths."""
+
+
 def path_for(template: str, names: dict[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
         before = template[: match.start()].rstrip("/").rpartition("/")[2]
+        if before in ("log-lines", "log-search"):
+            return "user_logs/std_log.txt"
         if match[1] == "digest":
             return names["lock"] if before == "locks" else names["digest"]
         return NAMED[before] if match[1] == "name" else names[match[1]]
@@ -102,7 +117,7 @@ def dump(home: Path) -> Any:
 async def get(app: Any, path: str) -> int:
     scope = {
         "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
-        "query_string": b"age=60" if "/recent/" in path else b"",
+        "query_string": next((query for part, query in QUERIES.items() if part in path), "").encode(),
         "root_path": "", "scheme": "http", "headers": [], "client": None, "server": None,
         "state": {STATE: Peer(os.getpid(), os.geteuid())}, "asgi": {"version": "3.0"},
     }  # fmt: skip

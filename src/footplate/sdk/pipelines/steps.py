@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
+from footplate.domain.targets import LOCAL
 from footplate.sdk.config.run_configuration import RunConfiguration
 from footplate.sdk.config.script_run_config import ScriptRunConfig, list_arguments
 from footplate.sdk.data.output_dataset import OutputFileDatasetConfig
@@ -301,7 +302,7 @@ class MpiStep(EstimatorStep):
         if script_name is None:
             raise UserErrorException("an MpiStep needs a script", hint="give script_name='train.py'")
         estimator = Estimator(
-            source_directory or ".", compute_target=compute_target or "local", entry_script=script_name,
+            source_directory or ".", compute_target=compute_target or LOCAL, entry_script=script_name,
             node_count=node_count,
             process_count_per_node=process_count_per_node, distributed_backend="mpi", **kwargs,
         )  # fmt: skip

@@ -100,7 +100,7 @@ def log_parameter(call: Call) -> Json:
     try:
         call.services.tracking.log(run, parameters={key: value})
     except ParameterChanged as error:
-        _, old, new = error.changed[0]
+        _, old, new = error.details["changed"][0]
         raise MlflowError(
             f"Changing param values is not allowed. Param with key='{key}' was already logged with value='{old}' for "
             f"run ID='{run}'. Attempted logging new value '{new}'."
@@ -134,7 +134,7 @@ def log_batch(call: Call) -> Json:
     try:
         call.services.tracking.log(run, parameters=new, tags=labels)
     except ParameterChanged as error:
-        changed = [{"key": key, "old_value": old, "new_value": value} for key, old, value in error.changed]
+        changed = [{"key": key, "old_value": old, "new_value": value} for key, old, value in error.details["changed"]]
         raise MlflowError(
             f"Changing param values is not allowed. Params were already logged='{changed}' for run ID='{run}'."
         ) from None

@@ -23,12 +23,7 @@ _VALUES = select(run_labels.c.name, run_labels.c.value).where(
 
 
 class ParameterChanged(Conflict):
-    """Parameters that have other values. `changed` are (name, old, new)."""
-
-    def __init__(self, changed: list[tuple[str, str, str]]) -> None:
-        name, old, new = changed[0]
-        super().__init__(f"parameter {name!r} is {old!r} and cannot become {new!r}", "use a tag for what changes")
-        self.changed = changed
+    """Parameters that have other values. `details["changed"]` are (name, old, new)."""
 
 
 class RunLabels:
@@ -71,7 +66,9 @@ def _new_parameters(connection: Connection, key: int, parameters: Mapping[str, s
     have = _values(connection, key, PARAMETER, parameters)
     changed = [(name, have[name], value) for name, value in parameters.items() if have.get(name, value) != value]
     if changed:
-        raise ParameterChanged(changed)
+        name, old, new = changed[0]
+        message = f"parameter {name!r} is {old!r} and cannot become {new!r}"
+        raise ParameterChanged(message, "use a tag for what changes", changed=changed)
     return {name: value for name, value in parameters.items() if name not in have}
 
 
