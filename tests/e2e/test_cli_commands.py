@@ -401,7 +401,7 @@ def test_team_server_requires_its_token(bare: Any, home: Path, tmp_path: Path) -
     token = (home / "token").read_text().strip()
     elsewhere = {"FOOTPLATE_HOME": str(tmp_path / "elsewhere")}
     refused = bare("init", "--server", url, "--name", "vision", code=1, **elsewhere)
-    assert "hint: set FOOTPLATE_TOKEN" in refused.stderr
+    assert "set FOOTPLATE_TOKEN" in refused.stderr
     known = {**elsewhere, "FOOTPLATE_TOKEN": token}
     bare("init", "--server", url, "--name", "vision", **known)
     bare.write("s.py", "print('from afar')")
