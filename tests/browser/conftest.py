@@ -25,8 +25,9 @@ expect.set_options(timeout=PATIENCE)
 CLI = [sys.executable, "-m", "footplate"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Start a browser. It ends with its module: Playwright keeps an event loop running, beside which no other runs."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("Chromium is missing: sh scripts/system_packages.sh")

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Any, Callable, NoReturn
 
-from footplate.sdk.unsupported import make_refusal
+from footplate.sdk.exceptions import UserErrorException
 
 
 def _refuse(name: str, what: str, hint: str) -> Callable[..., NoReturn]:
-    return make_refusal("steps", "steps", name, f"Footplate has no {what}", hint)
+    def construct(*args: Any, **kwargs: Any) -> NoReturn:
+        raise UserErrorException(f"{name} is not available: Footplate has no {what}", hint=hint)
+
+    construct.__name__ = name
+    return construct
 
 
 AdlaStep: Any = _refuse("AdlaStep", "Data Lake Analytics", "read the files with Dataset.Tabular in a PythonScriptStep")
