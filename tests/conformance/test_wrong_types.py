@@ -38,6 +38,9 @@ from footplate.sdk.models.inference_config import InferenceConfig
 from footplate.sdk.models.model import Model
 from footplate.sdk.models.webservice import Webservice
 from footplate.sdk.models.webservice_kinds import LocalWebservice
+from footplate.sdk.pipelines.data import PipelineData
+from footplate.sdk.pipelines.pipeline_run import PipelineRun, StepRun
+from footplate.sdk.pipelines.steps import PythonScriptStep
 from footplate.sdk.run import Run
 from footplate.sdk.tuning.config import PrimaryMetricGoal
 from footplate.sdk.tuning.parameter_expressions import uniform
@@ -124,7 +127,8 @@ class World:
         self.instances: dict[str, Any] = {
             "Run": self.run, "Workspace": workspace, "Experiment": experiment, "Environment": Environment("e"),
             "Model": model, "ComputeTarget": cluster, "AmlCompute": cluster, "ComputeInstance": instance,
-            "FileDataset": files,
+            "FileDataset": files, "PipelineRun": PipelineRun(experiment, self.run.id),
+            "StepRun": StepRun(experiment, self.run.id),
             "TabularDataset": Dataset.Tabular.from_delimited_files((datastore, "data/a.csv")),
             "AbstractDataset": files, "AbstractDatastore": datastore, "DataReference": datastore.path("x"),
             "DataPath": DataPath(datastore, "x"), "DatasetConsumptionConfig": files.as_named_input("x"),
@@ -156,6 +160,9 @@ class World:
             "target_path": "new/download", "output_directory": "new/package", "location_type": "git",
             "logdir": "new/events", "view": None, "expression": None, "dataframe": None, "children": None,
             "inference_config": InferenceConfig("score.py", source_directory=".", environment=packages),
+            "steps": [PythonScriptStep("train.py")], "step": PythonScriptStep("train.py"), "script_name": "train.py",
+            "pipeline_data": PipelineData("prepared"), "default_value": 1, "command": "true",
+            "step_run_id": self.run.id, "step_run": StepRun(experiment, self.run.id), "datastore_name": datastore.name,
             "get_token_for_audience": lambda *_: "token",
         }  # fmt: skip
 

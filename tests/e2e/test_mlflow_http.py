@@ -20,6 +20,7 @@ from mlflow.exceptions import MlflowException
 from sklearn.linear_model import LogisticRegression
 
 from footplate import Model, Workspace
+from footplate.api import PREFIX
 from footplate.client import home as homes
 from footplate.testing.waiting import wait_until
 
@@ -41,7 +42,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert record is not None
         body = json.dumps({"name": NAME, "subscription_id": "s", "resource_group": "g"}).encode()
         headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-        urllib.request.urlopen(urllib.request.Request(f"{record['url']}/api/v1/workspaces", body, headers)).close()
+        urllib.request.urlopen(urllib.request.Request(f"{record['url']}{PREFIX}/workspaces", body, headers)).close()
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MLFLOW_TRACKING_TOKEN", TOKEN)
             yield f"{record['url']}/mlflow/{NAME}"

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from footplate.api import PREFIX
 from footplate.domain.requests import NewModel
 from footplate.server.app import create_app
 from footplate.server.browser import BrowserRules
@@ -481,7 +482,7 @@ def test_the_port_of_the_page_serves_only_tokens_and_its_own_host(house: House, 
     path = f"{client.base}/mlflow/experiments/get"
     assert client.send("GET", path, query="experiment_id=0")[0] == 200
     assert client.send("GET", path, query="experiment_id=0", **headers)[0] in (401, 403)
-    assert client.send("GET", "/api/v1/server")[0] == 403, "the token opens nothing else there"
+    assert client.send("GET", f"{PREFIX}/server")[0] == 403, "the token opens nothing else there"
 
 
 def test_a_run_of_another_workspace_does_not_exist(client: Client, house: House, experiment: str) -> None:

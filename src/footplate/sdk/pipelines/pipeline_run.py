@@ -373,7 +373,9 @@ class PipelineRun(_StateNames):
         """The pipeline as the server carries it out. Azure has no such property."""
         spec = self.view.spec or self._session.api.runs.get(self.id).spec
         if spec is None or spec.controller is None:
-            raise UserErrorException(f"run {self.id} is not the run of a pipeline")
+            raise UserErrorException(
+                f"run {self.id} is not the run of a pipeline", hint="list pipelines with: footplate pipelines list"
+            )
         return pipeline_of(spec.controller)
 
     def get_steps(self) -> Iterator[StepRun]:

@@ -18,6 +18,7 @@ from footplate.domain.replies import (
 from footplate.domain.runs.run_status import TERMINAL
 from footplate.domain.stacks import RunStacks
 from footplate.domain.tuning.sweeps import SweepAnalysis, TrialView
+from footplate.errors import InvalidInput
 from footplate.server.audit import note_detail
 from footplate.server.authorization import author_of, check_run_change
 from footplate.server.openapi import Page, Router
@@ -101,7 +102,11 @@ def submit_run(
     return answer(services.runs.view(body.id))
 
 
+_REPEATED_FILTERS = ("status", "tag", "property", "show")
+
+
 async def _filters(
+    request: Request,
     workspace: str,
     experiment: str | None = None,
     prefix: str | None = None,
@@ -117,6 +122,10 @@ async def _filters(
     archived: bool | None = None,
     where: str | None = None,
 ) -> RunQuery:
+    names = [name for name, _ in request.query_params.multi_items() if name not in _REPEATED_FILTERS]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInput(f"the filter {twice!r} is given {names.count(twice)} times", "give it once, or use where=")
     return RunQuery(
         workspace=workspace, experiment=experiment, prefix=prefix, type=type, status=status, tags=pairs(tag),
         properties=pairs(property), parent=parent, ancestor=ancestor, metric=metric, metric_min=metric_min,
