@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ from mlflow.exceptions import MlflowException
 from sklearn.linear_model import LogisticRegression
 
 from footplate import Model, Workspace
-from footplate.api import PREFIX
+from footplate.api import ApiClient
 from footplate.client import home as homes
+from footplate.client.transport import Transport
 from footplate.testing.waiting import wait_until
 
 NAME = "over-http"
@@ -40,9 +40,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         wait_until(lambda: server.poll() is not None or (folder / "h" / "server.json").exists())
         record = homes.read_record(str(folder / "h"))
         assert record is not None
-        body = json.dumps({"name": NAME, "subscription_id": "s", "resource_group": "g"}).encode()
-        headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
-        urllib.request.urlopen(urllib.request.Request(f"{record['url']}{PREFIX}/workspaces", body, headers)).close()
+        ApiClient(Transport(record["url"], TOKEN)).workspaces.create(NAME, "s", "g")
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("MLFLOW_TRACKING_TOKEN", TOKEN)
             yield f"{record['url']}/mlflow/{NAME}"
