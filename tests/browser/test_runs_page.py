@@ -245,6 +245,7 @@ def test_everything_can_be_done_with_keys(page: Page) -> None:
     page.keyboard.press("x")
     expect(page.get_by_role("checkbox", name="Select quick")).to_be_checked()
     page.keyboard.press("k")
+    expect(run_link(page, "tree")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="tree")).to_be_visible()
     page.keyboard.press("Control+k")
